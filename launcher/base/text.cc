@@ -1,0 +1,112 @@
+#include "launcher/base/text.h"
+
+namespace taskcell {
+namespace {
+
+constexpr char kHex[] = "0123456789abcdef";
+
+bool IsSpace(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+}  // namespace
+
+std::optional<uint64_t> ParseUnsigned(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  uint64_t value = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    if (__builtin_mul_overflow(value, uint64_t{10}, &value)) return std::nullopt;
+    if (__builtin_add_overflow(value, static_cast<uint64_t>(c - '0'), &value)) return std::nullopt;
+  }
+  return value;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    while (at < text.size() && IsSpace(text[at])) ++at;
+    std::size_t start = at;
+    while (at < text.size() && !IsSpace(text[at])) ++at;
+    if (at > start) words.push_back(text.substr(start, at - start));
+  }
+  return words;
+}
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string Printable(std::string_view text) {
+  std::string out;
+  auto hex = [&](unsigned char c) {
+    out += "\\x";
+    out += kHex[c >> 4U];
+    out += kHex[c & 15U];
+  };
+  while (!text.empty()) {
+    std::size_t length = Utf8SequenceLength(text);
+    unsigned char first = static_cast<unsigned char>(text[0]);
+    if (text[0] == '\n')
+      out += "\\n";
+    else if (text[0] == '\t')
+      out += "\\t";
+    else if (text[0] == '\\')
+      out += "\\\\";
+    else if (first < 0x20 || first == 0x7F || length == 0)
+      hex(first);
+    else if (length == 2 && first == 0xC2 &&
+             static_cast<unsigned char>(text[1]) < 0xA0) {  // C1 controls
+      hex(first);
+      hex(static_cast<unsigned char>(text[1]));
+    } else
+      out += text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
+std::size_t Utf8SequenceLength(std::string_view text) {
+  auto byte = [&](std::size_t i) {
+    return static_cast<unsigned char>(i < text.size() ? text[i] : 0);
+  };
+  auto tail = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return tail(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    bool second =
+        (first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ? false : tail(1);
+    return second && tail(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    bool second =
+        (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F) ? false : tail(1);
+    return second && tail(2) && tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t length = Utf8SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace taskcell

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
+
+namespace taskcell::cell {
+
+// The limits some cgroup really has, as read from its files; nullopt: no such file (or "max" is
+// kUnlimited).
+struct LimitsSeen {
+  static constexpr uint64_t kUnlimited = ~uint64_t{0};
+  std::optional<uint64_t> memory_bytes;
+  std::optional<uint64_t> memory_and_swap_bytes;  // v1 memsw; on v2 memory.max + memory.swap.max
+  std::optional<uint64_t> pids;
+  std::optional<uint64_t> cpu_quota_us;  // per cpu_period_us
+  std::optional<uint64_t> cpu_period_us;
+};
+
+// One call that must be refused, tried for real by a process that is set up exactly as the job will
+// be.
+struct DeniedCall {
+  std::string name;    // "unshare", "mount", "socket AF_ALG", "write /", ...
+  int32_t result = 0;  // 0: it succeeded; > 0: its errno; -n: the process died of signal n
+};
+
+struct MountSeen {  // one planned mount as seen through the cell's root
+  std::string target;
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint32_t mode = 0;       // st_mode
+  int32_t open_error = 0;  // errno of opening it without following links, 0 when it opened
+};
+
+struct TmpfsSeen {
+  std::string target;
+  uint64_t size_bytes = 0;  // from statfs; 0 when it is no tmpfs
+};
+
+struct InterfaceSeen {
+  std::string name;
+  uint32_t flags = 0;  // IFF_*
+};
+
+struct DescriptorSeen {
+  int32_t fd = 0;
+  std::string target;  // readlink of /proc/self/fd/N
+};
+
+// What taskcell-init found about the cell it is PID 1 of, before any job exists. Every number is
+// init's own reading.
+struct InsideAttestation {
+  int32_t pid = 0;
+  std::array<uint32_t, 4> uids = {};  // real, effective, saved, file system
+  std::array<uint32_t, 4> gids = {};
+  std::vector<uint32_t> groups;
+  std::array<uint64_t, 5> capabilities =
+      {};  // inheritable, permitted, effective, bounding, ambient
+  bool no_new_privileges = false;
+  bool dumpable = true;
+  std::vector<DeniedCall> denied_calls;  // by the witness
+  uint32_t witness_seccomp_mode = 0;     // 2: filter
+  int32_t landlock_abi = 0;              // 0: none
+  bool landlock_applied = false;
+  uint64_t witness_nofile = 0;  // RLIMIT_NOFILE and RLIMIT_CORE of the witness
+  uint64_t witness_core = 0;
+  std::string mountinfo;  // /proc/self/mountinfo, whole
+  std::vector<MountSeen> mounts;
+  std::vector<TmpfsSeen> tmpfs;
+  LimitsSeen limits;  // what is readable from inside
+  std::vector<InterfaceSeen> interfaces;
+  std::string routes;  // /proc/net/route and /proc/net/ipv6_route, as they are
+  std::vector<DescriptorSeen> descriptors;
+  std::vector<std::string> environment_names;  // init's own environment
+  std::string hostname;
+  uint16_t listener_port = 0;  // NetworkMode::kProvider: the loopback listener handed over the gate
+};
+
+// What is true of the cell's PID 1 as seen from the host.
+struct OutsideAttestation {
+  int32_t host_pid = 0;
+  std::array<uint32_t, 4> host_uids = {};  // kernel ids in the observer's user namespace
+  std::array<uint32_t, 4> host_gids = {};
+  std::vector<std::string> cgroups;  // the lines of /proc/<pid>/cgroup
+  LimitsSeen limits;  // effective: the smallest from the cell's cgroup up to the root, per limit
+};
+
+struct Attestation {
+  InsideAttestation inside;
+  OutsideAttestation outside;
+};
+
+inline constexpr std::size_t kMaxAttestationBytes = 1U << 20U;
+std::string EncodeAttestation(const InsideAttestation& inside);
+Result<InsideAttestation> ParseAttestation(std::string_view bytes);
+
+}  // namespace taskcell::cell

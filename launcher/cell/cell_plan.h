@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
+
+namespace taskcell::cell {
+
+// What a cell's root file system is.
+enum class RootKind : uint8_t {
+  kImage,   // an engine's image, named by `root_source`
+  kRootfs,  // a directory of the host, named by `root_source`, mounted read-only
+  kHost,    // the host's /usr, /lib*, /bin, /sbin and an allowlist of /etc, read-only; nothing else
+            // of the host
+};
+
+enum class EntryKind : uint8_t { kFile, kDirectory };
+
+enum class NetworkMode : uint8_t {
+  kNone,      // only lo, no listener
+  kProvider,  // only lo, with taskcell-init's loopback listener handed to the broker
+  kOpen,      // the guide's bridge; a named weaker mode
+};
+
+// One bind mount. Whoever makes the plan opened `source` once (openat2), took device and inode from
+// that descriptor and holds it until the cell is gone, so that the inode number cannot be reused.
+struct PlannedMount {
+  std::string source;  // absolute path on the host, without symlinks
+  std::string target;  // absolute path in the cell, normalised (no '.', '..', '//' or trailing '/')
+  EntryKind kind = EntryKind::kFile;
+  uint64_t device = 0;  // st_dev
+  uint64_t inode = 0;   // st_ino
+  bool writable = false;
+};
+
+struct PlannedTmpfs {
+  std::string target;
+  uint64_t size_bytes = 0;
+  uint32_t mode = 0700;
+  bool exec = false;  // nosuid and nodev always hold
+};
+
+// Every limit is required: 0 is no limit and is refused by CheckPlan.
+struct Limits {
+  uint64_t memory_bytes = 0;  // swap is allowed nothing on top
+  uint64_t pids = 0;
+  uint64_t cpu_millis = 0;  // thousandths of one core
+  uint64_t nofile = 1024;   // RLIMIT_NOFILE of the job
+};
+
+// What a cell must be. Made by pure code from checked configuration; the same value goes to the
+// launcher, to taskcell-init's verifier and to Compare.
+struct CellPlan {
+  std::string run_id;      // 32 lowercase hex digits
+  std::string agent;       // [A-Za-z0-9._-]
+  std::string home_label;  // 32 lowercase hex digits, or empty outside the gateway
+  int64_t deadline_unix_ms = 0;
+  uint32_t uid = 0;  // inside the cell; never 0
+  uint32_t gid = 0;  // inside the cell; never 0
+  RootKind root = RootKind::kHost;
+  std::string root_source;   // image reference or rootfs directory; empty for kHost
+  uint64_t root_device = 0;  // kRootfs: the directory's st_dev and st_ino
+  uint64_t root_inode = 0;
+  std::vector<PlannedMount> mounts;
+  std::vector<PlannedTmpfs> tmpfs;
+  Limits limits;
+  NetworkMode network = NetworkMode::kNone;
+  std::string hostname = "taskcell";
+  std::string working_directory = "/workspace";
+};
+
+// Refuses a plan that no cell could honour or that names something twice: ids of 0, limits of 0, a
+// target that is not absolute and normalised, two entries on one target, a target below /proc, /sys
+// or /dev, more than 256 mounts, a malformed run id, a tmpfs of size 0. Pure.
+Status CheckPlan(const CellPlan& plan);
+
+// One byte string for the way over a descriptor, and back. ParsePlan refuses anything malformed,
+// truncated or with trailing bytes, and what CheckPlan refuses. `bytes` is at most kMaxPlanBytes.
+inline constexpr std::size_t kMaxPlanBytes = 1U << 20U;
+std::string EncodePlan(const CellPlan& plan);
+Result<CellPlan> ParsePlan(std::string_view bytes);
+
+}  // namespace taskcell::cell

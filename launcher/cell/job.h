@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
+
+namespace taskcell::cell {
+
+// A small file that taskcell-init writes before the job starts, below the job's private home (its
+// HOME).
+struct JobFile {
+  std::string path;  // relative; components [A-Za-z0-9._-]+, none "." or "..", at most 8 of them
+  uint32_t mode = 0600;
+  std::string content;
+};
+
+enum class JobStdio : uint8_t {
+  kInherit,  // the job gets init's own 0, 1 and 2 (taskcell-launch as a command)
+  kRelay,    // stdin is `input`, stdout and stderr come back as output frames
+};
+
+// The program a cell is made for. Handed over the gate after the attestation was accepted, never
+// before.
+struct Job {
+  std::vector<std::string>
+      argv;  // argv[0] is looked up in PATH of `environment` when it has no '/'
+  std::vector<std::string> environment;  // "NAME=value", the whole of it: nothing is inherited
+  std::string working_directory = "/workspace";
+  std::string home;  // HOME to create (0700) with `files`; empty: none
+  std::vector<std::string>
+      directories;  // further directories to create 0700, absolute, below a writable tmpfs
+  std::vector<JobFile> files;
+  JobStdio stdio = JobStdio::kInherit;
+  std::string input;        // kRelay: the whole of stdin (the prompt), then end of file
+  uint64_t timeout_ms = 0;  // 0: none; init's own second line, counted from the start of the job
+  uint16_t loopback_port =
+      0;  // the one port the job may connect to (Landlock, where the kernel has it); 0: not limited
+};
+
+inline constexpr std::size_t kMaxJobBytes = 8U << 20U;  // a 4 MiB prompt and what goes with it
+std::string EncodeJob(const Job& job);
+Result<Job> ParseJob(std::string_view bytes);
+
+}  // namespace taskcell::cell

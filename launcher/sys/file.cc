@@ -1,0 +1,234 @@
+#include "launcher/sys/file.h"
+
+#include <dirent.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include "launcher/base/defer.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+
+namespace taskcell::sys {
+namespace {
+
+constexpr int kRaceRetries =
+    128;  // 32 failed about 3 % of the time under a rename storm (filepath-securejoin)
+
+std::string Named(std::string_view call, std::string_view path, int dir_fd) {
+  std::string text = Text(call, " '", Printable(path), "'");
+  if (dir_fd != AT_FDCWD) text += Text(" (dir fd ", dir_fd, ")");
+  return text;
+}
+
+Status RefuseNul(std::string_view call, const std::string& path) {
+  if (path.find('\0') == std::string::npos) return Ok();
+  return Error(Kind::kUsage, Text(call, " '", Printable(path), "': the path holds a NUL byte"),
+               EINVAL);
+}
+
+}  // namespace
+
+Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_t resolve,
+                         mode_t mode) {
+  TRY(RefuseNul("openat2", path));
+  struct open_how how = {};
+  how.flags = static_cast<uint32_t>(flags | O_CLOEXEC);
+  how.mode = mode;
+  how.resolve = resolve;
+  for (int tries = 0;; ++tries) {
+    int fd = static_cast<int>(::syscall(SYS_openat2, dir_fd, path.c_str(), &how, sizeof how));
+    if (fd >= 0) return UniqueFd(fd);
+    int err = errno;
+    if (err == EINTR || (err == EAGAIN && tries < kRaceRetries)) continue;
+    return FailureOf(err, Named("openat2", path, dir_fd));
+  }
+}
+
+Result<UniqueFd> Open(const std::string& path, int flags, mode_t mode) {
+  TRY(RefuseNul("open", path));
+  int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (fd < 0) return Failure(Named("open", path, AT_FDCWD));
+  return UniqueFd(fd);
+}
+
+Result<UniqueFd> Duplicate(int fd, int at_least) {
+  int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, at_least);
+  if (copy < 0) return Failure(Text("fcntl F_DUPFD_CLOEXEC (fd ", fd, ")"));
+  return UniqueFd(copy);
+}
+
+Status KeepOnExec(int fd) {
+  if (::fcntl(fd, F_SETFD, 0) < 0) return Failure(Text("fcntl F_SETFD (fd ", fd, ")"));
+  return Ok();
+}
+
+Result<std::string> ReadAll(int fd, std::size_t limit) {
+  std::string data;
+  std::array<char, 16384> chunk;
+  while (true) {
+    std::size_t got = TRY(Read(fd, chunk));
+    if (got == 0) return data;
+    if (data.size() + got > limit) {
+      return Error(Kind::kViolation, Text("fd ", fd, " holds more than ", limit, " bytes"), EFBIG);
+    }
+    data.append(chunk.data(), got);
+  }
+}
+
+Result<std::string> ReadFile(int dir_fd, const std::string& path, std::size_t limit) {
+  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+  UniqueFd fd = dir_fd == AT_FDCWD ? TRY(Open(path, kFlags))
+                                   : TRY(OpenAt2(dir_fd, path, kFlags, kResolveBeneath));
+  return ReadAll(fd.get(), limit).With(Named("read", path, dir_fd));
+}
+
+Result<std::size_t> Read(int fd, std::span<char> buffer) {
+  while (true) {
+    ssize_t got = ::read(fd, buffer.data(), buffer.size());
+    if (got >= 0) return static_cast<std::size_t>(got);
+    int err = errno;
+    if (err != EINTR) return FailureOf(err, Text("read (fd ", fd, ")"));
+  }
+}
+
+Status WriteAll(int fd, std::string_view data) {
+  while (!data.empty()) {
+    ssize_t put = ::write(fd, data.data(), data.size());
+    if (put >= 0) {
+      data.remove_prefix(static_cast<std::size_t>(put));
+      continue;
+    }
+    int err = errno;
+    if (err != EINTR) return FailureOf(err, Text("write (fd ", fd, ")"));
+  }
+  return Ok();
+}
+
+Status WriteControl(int dir_fd, const std::string& path, std::string_view data) {
+  TRY(RefuseNul("write", path));
+  int fd = ::openat(dir_fd, path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return Failure(Named("open for writing", path, dir_fd));
+  UniqueFd owner(fd);
+  ssize_t put = ::write(fd, data.data(), data.size());
+  if (put < 0)
+    return Failure(Text(Named("write", path, dir_fd), " <- '", Printable(Trim(data)), "'"));
+  if (static_cast<std::size_t>(put) != data.size()) {
+    return Error(
+        Kind::kSystem,
+        Text(Named("write", path, dir_fd), ": only ", put, " of ", data.size(), " bytes taken"),
+        EIO);
+  }
+  return Ok();
+}
+
+Result<struct stat> Stat(int fd) {
+  struct stat info = {};
+  if (::fstat(fd, &info) < 0) return Failure(Text("fstat (fd ", fd, ")"));
+  return info;
+}
+
+Result<struct stat> StatAt(int dir_fd, const std::string& path) {
+  TRY(RefuseNul("fstatat", path));
+  struct stat info = {};
+  if (::fstatat(dir_fd, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0)
+    return Failure(Named("fstatat", path, dir_fd));
+  return info;
+}
+
+Status MakeDirectory(int dir_fd, const std::string& path, mode_t mode) {
+  TRY(RefuseNul("mkdir", path));
+  if (::mkdirat(dir_fd, path.c_str(), mode) < 0) return Failure(Named("mkdir", path, dir_fd));
+  return Ok();
+}
+
+Status RemoveFile(int dir_fd, const std::string& path) {
+  TRY(RefuseNul("unlink", path));
+  if (::unlinkat(dir_fd, path.c_str(), 0) < 0) return Failure(Named("unlink", path, dir_fd));
+  return Ok();
+}
+
+Status RemoveDirectory(int dir_fd, const std::string& path) {
+  TRY(RefuseNul("rmdir", path));
+  if (::unlinkat(dir_fd, path.c_str(), AT_REMOVEDIR) < 0)
+    return Failure(Named("rmdir", path, dir_fd));
+  return Ok();
+}
+
+Status ChangeMode(int fd, mode_t mode) {
+  if (::fchmod(fd, mode) < 0) return Failure(Text("fchmod (fd ", fd, ")"));
+  return Ok();
+}
+
+Status ChangeOwner(int fd, uid_t uid, gid_t gid) {
+  if (::fchown(fd, uid, gid) < 0) return Failure(Text("fchown (fd ", fd, ") to ", uid, ":", gid));
+  return Ok();
+}
+
+Status Rename(int dir_fd, const std::string& from, const std::string& to) {
+  TRY(RefuseNul("rename", from));
+  TRY(RefuseNul("rename", to));
+  if (::renameat(dir_fd, from.c_str(), dir_fd, to.c_str()) < 0)
+    return Failure(Named("rename", from, dir_fd));
+  return Ok();
+}
+
+Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit) {
+  int own = ::openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (own < 0) return Failure(Named("open", ".", dir_fd));
+  DIR* stream = ::fdopendir(own);
+  if (stream == nullptr) return Failure(Text("fdopendir (fd ", own, ")"));
+  Defer close([stream] { (void)::closedir(stream); });  // ignoring: read-only stream
+  std::vector<DirectoryEntry> entries;
+  while (true) {
+    errno = 0;
+    const struct dirent* entry =
+        ::readdir(stream);  // NOLINT(concurrency-mt-unsafe): the stream is ours alone
+    if (entry == nullptr) {
+      if (errno != 0) return Failure(Text("readdir (dir fd ", dir_fd, ")"));
+      return entries;
+    }
+    std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (entries.size() == limit) {
+      return Error(Kind::kViolation,
+                   Text("directory fd ", dir_fd, " holds more than ", limit, " entries"), EFBIG);
+    }
+    entries.push_back({std::string(name), entry->d_type});
+  }
+}
+
+Result<std::string> ReadLink(int dir_fd, const std::string& path) {
+  TRY(RefuseNul("readlink", path));
+  std::array<char, PATH_MAX> target;
+  ssize_t length = ::readlinkat(dir_fd, path.c_str(), target.data(), target.size());
+  if (length < 0) return Failure(Named("readlink", path, dir_fd));
+  return std::string(target.data(), static_cast<std::size_t>(length));
+}
+
+Result<Pipe> MakePipe(int flags) {
+  int ends[2];
+  if (::pipe2(ends, flags | O_CLOEXEC) < 0) return Failure("pipe2");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+Result<UniqueFd> MakeMemfd(const char* name, unsigned flags) {
+  int fd = ::memfd_create(name, flags | MFD_CLOEXEC);
+  if (fd < 0) return Failure(Text("memfd_create '", name, "'"));
+  return UniqueFd(fd);
+}
+
+Status Lock(int fd, int operation) {
+  while (::flock(fd, operation) < 0) {
+    int err = errno;
+    if (err != EINTR) return FailureOf(err, Text("flock (fd ", fd, ")"));
+  }
+  return Ok();
+}
+
+}  // namespace taskcell::sys

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::sys {
+
+// Paths with a NUL byte are refused everywhere; every descriptor made here is CLOEXEC.
+
+// How an untrusted name below a directory is opened: nothing outside it, no link of any kind. The
+// last component may still be a link when O_PATH|O_NOFOLLOW is asked: fstat the result (measured;
+// also kernel selftests/openat2).
+inline constexpr uint64_t kResolveBeneath =
+    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+
+// openat2(2), EAGAIN retried up to 128 times (a rename raced with the walk). `dir_fd` may be
+// AT_FDCWD.
+Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_t resolve,
+                         mode_t mode = 0);
+
+// open(2) of a path the caller trusts (below /proc, /sys or one it made).
+Result<UniqueFd> Open(const std::string& path, int flags, mode_t mode = 0);
+
+// fcntl(F_DUPFD_CLOEXEC, at_least).
+Result<UniqueFd> Duplicate(int fd, int at_least = 3);
+
+// Clears CLOEXEC, so that the next exec keeps `fd` at its number.
+Status KeepOnExec(int fd);
+
+// Reads until end of file; an Error of kind kViolation names `limit` when there is more than
+// `limit` bytes.
+Result<std::string> ReadAll(int fd, std::size_t limit);
+
+// Opens `path` below `dir_fd` (kResolveBeneath for a real directory, plain for AT_FDCWD) and reads
+// it whole, at most `limit` bytes. Never blocks on a FIFO (O_NONBLOCK).
+Result<std::string> ReadFile(int dir_fd, const std::string& path, std::size_t limit);
+
+// One read(2), EINTR retried; 0 at end of file.
+Result<std::size_t> Read(int fd, std::span<char> buffer);
+
+// Writes all of `data`, EINTR retried.
+Status WriteAll(int fd, std::string_view data);
+
+// One write(2) of `data` into an existing control file below `dir_fd` (cgroup, sysctl, uid_map); a
+// short write is an error.
+Status WriteControl(int dir_fd, const std::string& path, std::string_view data);
+
+// fstat(2).
+Result<struct stat> Stat(int fd);
+// fstatat(2) with AT_SYMLINK_NOFOLLOW.
+Result<struct stat> StatAt(int dir_fd, const std::string& path);
+
+Status MakeDirectory(int dir_fd, const std::string& path, mode_t mode);
+Status RemoveFile(int dir_fd, const std::string& path);
+Status RemoveDirectory(int dir_fd, const std::string& path);
+Status ChangeMode(int fd, mode_t mode);
+Status ChangeOwner(int fd, uid_t uid, gid_t gid);
+Status Rename(int dir_fd, const std::string& from, const std::string& to);
+
+// One entry of a directory; type is DT_REG, DT_DIR, ... or DT_UNKNOWN.
+struct DirectoryEntry {
+  std::string name;
+  unsigned char type;
+};
+// Lists a directory without "." and "..", at most `limit` entries (more is kViolation). `dir_fd`
+// keeps its offset.
+Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit);
+
+// readlinkat(2); the result is at most PATH_MAX bytes.
+Result<std::string> ReadLink(int dir_fd, const std::string& path);
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+Result<Pipe> MakePipe(int flags = 0);
+
+// memfd_create(2) with MFD_CLOEXEC and the flags given.
+Result<UniqueFd> MakeMemfd(const char* name, unsigned flags);
+
+// flock(2). `operation` as there, LOCK_EX | LOCK_NB for instance.
+Status Lock(int fd, int operation);
+
+}  // namespace taskcell::sys

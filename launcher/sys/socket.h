@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::sys {
+
+// socket(2) with SOCK_CLOEXEC.
+Result<UniqueFd> MakeSocket(int domain, int type, int protocol = 0);
+
+struct SocketPair {
+  UniqueFd first;
+  UniqueFd second;
+};
+// socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC).
+Result<SocketPair> MakePacketPair();
+
+// Binds a SOCK_SEQPACKET socket at `path` (at most 107 bytes) and listens; mode 0666 is the
+// caller's to set.
+Result<UniqueFd> ListenPackets(const std::string& path);
+
+// Connects a SOCK_SEQPACKET or SOCK_STREAM unix socket to `path`.
+Result<UniqueFd> ConnectUnix(const std::string& path, int type);
+
+// accept4(SOCK_CLOEXEC).
+Result<UniqueFd> Accept(int listener);
+
+// SO_PEERCRED: the ids a unix peer had when it connected.
+Result<struct ucred> PeerCredentials(int fd);
+
+// Listens on 127.0.0.1 with a port of the kernel's choice.
+struct LoopbackListener {
+  UniqueFd fd;
+  uint16_t port;
+};
+Result<LoopbackListener> ListenLoopback();
+
+// Sends one packet; `pass_fd` (or -1) travels with it. MSG_NOSIGNAL; EAGAIN is returned as an Error
+// with that err.
+Status SendPacket(int fd, std::string_view packet, int pass_fd = -1);
+
+struct Packet {
+  std::size_t size = 0;  // 0: the peer closed
+  UniqueFd passed;       // the one descriptor, where `want_fd` and one came
+};
+// Receives one packet into `buffer`. A packet that does not fit is kViolation. Without `want_fd` no
+// control buffer is given, so a descriptor the peer sends is discarded by the kernel; with it
+// exactly one is taken, CLOEXEC.
+Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd);
+
+// poll(2) on one descriptor; returns revents, 0 on time-out. timeout_ms -1 waits for ever. EINTR
+// retried.
+Result<short> Poll(int fd, short events, int timeout_ms);
+
+}  // namespace taskcell::sys

@@ -1,0 +1,65 @@
+#include "launcher/sys/socket.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace taskcell::sys {
+namespace {
+
+TEST(PacketTest, DescriptorArrivesOnlyWhereWanted) {
+  SocketPair pair = MakePacketPair().value();
+  UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::array<char, 16> buffer;
+  ASSERT_TRUE(SendPacket(pair.first.get(), "a", null.get()).ok());
+  ASSERT_TRUE(SendPacket(pair.first.get(), "bc", null.get()).ok());
+  Packet first = ReceivePacket(pair.second.get(), buffer, true).value();
+  EXPECT_EQ(first.size, 1U);
+  ASSERT_TRUE(first.passed.valid());
+  EXPECT_EQ(::fcntl(first.passed.get(), F_GETFD), FD_CLOEXEC);
+  Packet second = ReceivePacket(pair.second.get(), buffer, false).value();
+  EXPECT_EQ(second.size, 2U);
+  EXPECT_FALSE(second.passed.valid());
+}
+
+TEST(PacketTest, APacketThatDoesNotFitIsAViolation) {
+  SocketPair pair = MakePacketPair().value();
+  std::array<char, 4> buffer;
+  ASSERT_TRUE(SendPacket(pair.first.get(), "1234").ok());
+  ASSERT_TRUE(SendPacket(pair.first.get(), "12345").ok());
+  EXPECT_EQ(ReceivePacket(pair.second.get(), buffer, false).value().size, 4U);
+  Result<Packet> over = ReceivePacket(pair.second.get(), buffer, false);
+  ASSERT_FALSE(over.ok());
+  EXPECT_EQ(over.error().kind, Kind::kViolation);
+}
+
+TEST(PacketTest, AClosedPeerIsAnEmptyPacket) {
+  SocketPair pair = MakePacketPair().value();
+  pair.first.Reset();
+  std::array<char, 4> buffer;
+  EXPECT_EQ(ReceivePacket(pair.second.get(), buffer, true).value().size, 0U);
+  EXPECT_EQ(SendPacket(pair.second.get(), "x").error().err, EPIPE);
+}
+
+TEST(UnixAddressTest, APathOf108BytesIsRefusedAnd107IsTaken) {
+  EXPECT_EQ(ListenPackets("/" + std::string(107, 'x')).error().err, ENAMETOOLONG);
+  std::string fits = "/tmp/" + std::string(102, 'x');
+  ASSERT_TRUE(ListenPackets(fits).ok());
+  ::unlink(fits.c_str());
+}
+
+TEST(LoopbackTest, ThePortOfTheListenerIsTold) {
+  LoopbackListener listener = ListenLoopback().value();
+  EXPECT_NE(listener.port, 0);
+}
+
+TEST(PollTest, TimeOutIsZero) {
+  SocketPair pair = MakePacketPair().value();
+  EXPECT_EQ(Poll(pair.first.get(), 1 /* POLLIN */, 1).value(), 0);
+}
+
+}  // namespace
+}  // namespace taskcell::sys
