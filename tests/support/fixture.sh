@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# The tests' own world: an unprivileged user, directories delegated to it in the cgroup tree, copies of the programs it
+# may execute, and a Docker engine on a private socket. Everything is below the two roots here, so that it can be undone.
+#
+#   fixture.sh up BIN_DIR     make what is missing, copy the programs of BIN_DIR
+#   fixture.sh engine-up      start the private Docker engine (needs docker.io)
+#   fixture.sh engine-down    stop it
+#   fixture.sh clean          undo all of it
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+state=/var/lib/taskcell-test
+run=/run/taskcell-test
+user=taskcell-test
+first_sub_id=2000000000 # far above what useradd gives out, so that no other user's range is touched
+
+make_user() {
+  getent group $user >/dev/null || groupadd --system $user
+  getent passwd $user >/dev/null || useradd --system --gid $user --home-dir $state/home --shell /bin/sh $user
+  grep -q "^$user:" /etc/subuid 2>/dev/null || echo "$user:$first_sub_id:65536" >>/etc/subuid
+  grep -q "^$user:" /etc/subgid 2>/dev/null || echo "$user:$first_sub_id:65536" >>/etc/subgid
+  install -d -m 0755 $state $run
+  install -d -m 0700 -o $user -g $user $state/home
+}
+
+up() {
+  make_user
+  "$here/delegate.sh" up $user
+  install -d -m 0755 $state/bin
+  # A copy, because the checkout may be below a directory the user cannot enter.
+  for program in "$1"/*; do install -m 0755 "$program" $state/bin/; done
+}
+
+engine_pid() {
+  local pid
+  pid=$(cat $run/docker.pid 2>/dev/null) || return 1
+  [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = dockerd ] && echo "$pid"
+}
+
+engine_answers() { curl -fsS --max-time 5 --unix-socket $run/docker.sock http://d/_ping >/dev/null 2>&1; }
+
+engine_up() {
+  make_user
+  if engine_answers; then return 0; fi
+  command -v dockerd >/dev/null || { echo "fixture: dockerd is not installed (Debian package docker.io)" >&2; return 1; }
+  install -d -m 0710 $state/docker
+  # No bridge and no packet filter: the cells have no network, and the host's rules are left alone.
+  setsid dockerd --host unix://$run/docker.sock --group $user --data-root $state/docker --exec-root $run/docker-exec \
+    --pidfile $run/docker.pid --bridge none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
+    >$run/docker.log 2>&1 </dev/null &
+  for _ in $(seq 100); do
+    if engine_answers; then return 0; fi
+    sleep 0.2
+  done
+  tail -20 $run/docker.log >&2
+  echo "fixture: the private Docker engine did not answer within 20 s" >&2
+  return 1
+}
+
+engine_down() {
+  local pid
+  pid=$(engine_pid) || return 0
+  kill "$pid"
+  for _ in $(seq 150); do
+    [ -d "/proc/$pid" ] || return 0
+    sleep 0.1
+  done
+  kill -KILL "$pid"
+}
+
+clean() {
+  engine_down
+  if getent passwd $user >/dev/null; then
+    pkill -KILL -u $user || true
+    "$here/delegate.sh" down $user
+    userdel $user
+  fi
+  sed -i "/^$user:/d" /etc/subuid /etc/subgid 2>/dev/null || true
+  for mount in $(awk -v a=$state/ -v b=$run/ 'index($5, a) == 1 || index($5, b) == 1 {print $5}' /proc/self/mountinfo | sort -r); do
+    umount "$mount"
+  done
+  rm -rf $state $run
+}
+
+case ${1:-} in
+  up) up "$2" ;;
+  engine-up) engine_up ;;
+  engine-down) engine_down ;;
+  clean) clean ;;
+  *) sed -n '2,9p' "$0" >&2; exit 2 ;;
+esac

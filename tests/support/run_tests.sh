@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# run_tests.sh BUILD_DIR [CTEST OPTIONS]: brings the fixture up, runs ctest, lists what was skipped and why, ends with
+# ctest's own summary. Run as root.
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+build=$(readlink -f "$1")
+shift
+
+"$here/fixture.sh" up "$build/bin"
+trap '"$here/fixture.sh" engine-down' EXIT
+"$here/fixture.sh" engine-up || echo "dev: no Docker engine: the tests labelled engine will be skipped"
+[ ! -x "$here/install_clis.sh" ] || "$here/install_clis.sh" || echo "dev: no claude and codex: their tests will be skipped"
+
+export TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin
+export TASKCELL_TEST_DOCKER_SOCKET=/run/taskcell-test/docker.sock
+log=$build/Testing/last-run.log
+mkdir -p "$build/Testing"
+status=0
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j2 "$@" >"$log" 2>&1 || status=$?
+
+grep -E '^ *[0-9]+/[0-9]+ Test.*\*\*\*' "$log" | sed 's/^/  /' || true
+if grep -q 'Skipped' "$log"; then
+  echo "skipped, with the reason each test gave:"
+  grep -hE -A3 'Skipped$' "$build"/Testing/Temporary/LastTest.log | grep -vE '^--|\[|Skipped' | sort | uniq -c | sed 's/^/  /' || true
+fi
+sed -n '/tests passed/,$p' "$log"
+[ $status = 0 ] || { echo "dev: tests failed; the whole output is $log"; grep -B2 -A25 -E 'Failure|\*\*\*Failed|\*\*\*Timeout' "$log" | tail -150; sed -n '/tests passed/,$p' "$log"; }
+exit $status
