@@ -1,0 +1,177 @@
+#include "launcher/mounts/entry.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::mounts {
+namespace {
+
+constexpr uint64_t kResolve = sys::kResolveBeneath | RESOLVE_NO_XDEV;
+
+std::string_view KindName(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return "a regular file";
+    case S_IFDIR:
+      return "a directory";
+    case S_IFLNK:
+      return "a symbolic link";
+    case S_IFIFO:
+      return "a FIFO";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFCHR:
+      return "a character device";
+    case S_IFBLK:
+      return "a block device";
+    default:
+      return "of an unknown kind";
+  }
+}
+
+Finding Skip(Reason reason, std::string note) {
+  Finding finding;
+  finding.verdict = Verdict::kSkip;
+  finding.reason = reason;
+  finding.note = std::move(note);
+  return finding;
+}
+
+// What a failed open of one component says about the entry; an Error when it says something about
+// the system instead.
+Result<Finding> FromOpenError(Error error) {
+  switch (error.err) {
+    case ENOENT:
+      return Finding{};
+    case ELOOP:
+      return Skip(Reason::kSymlink, "it is a symbolic link");
+    case EXDEV:
+      return Skip(Reason::kMount, "something is mounted on it");
+    case EACCES:
+    case EPERM:
+      return Skip(Reason::kUnreadable, "it cannot be read by this user");
+    case EAGAIN:
+    case ENXIO:
+    case ENOTDIR:
+    case EISDIR:
+    case ESTALE:
+      return Skip(Reason::kRace, "it changed while it was looked at");
+    default:
+      return error;
+  }
+}
+
+Finding FromKind(const struct stat& info, cell::EntryKind kind) {
+  if (S_ISLNK(info.st_mode)) return Skip(Reason::kSymlink, "it is a symbolic link");
+  if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    return Skip(Reason::kSpecial, Text("it is ", KindName(info.st_mode)));
+  bool want_directory = kind == cell::EntryKind::kDirectory;
+  if (S_ISDIR(info.st_mode) != want_directory) {
+    std::string note = Text("it is ", KindName(info.st_mode), ", expected ",
+                            want_directory ? "a directory" : "a regular file");
+    // A container engine makes a missing bind source as an empty directory of root.
+    if (!want_directory && info.st_uid == 0 && info.st_nlink == 2)
+      note +=
+          "; a container engine may have made it for a missing source: remove it if it is empty";
+    return Skip(Reason::kWrongKind, std::move(note));
+  }
+  if (!want_directory && info.st_nlink > 1)
+    return Skip(Reason::kHardlink, Text("it has ", info.st_nlink, " hard links, expected 1"));
+  Finding finding;
+  finding.verdict = Verdict::kSafe;
+  return finding;
+}
+
+// Opens for reading what `pinned` is, by the same name, and proves that it is the same.
+Result<Finding> OpenSame(int dir_fd, const std::string& name, cell::EntryKind kind,
+                         const struct stat& pinned) {
+  int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  if (kind == cell::EntryKind::kDirectory) flags |= O_DIRECTORY;
+  Result<UniqueFd> opened = sys::OpenAt2(dir_fd, name, flags, kResolve);
+  if (!opened.ok()) {
+    if (opened.error().err == ENOENT)
+      return Skip(Reason::kRace, "it changed while it was looked at");
+    return FromOpenError(std::move(opened).error());
+  }
+  struct stat now = TRY(sys::Stat(opened->get()));
+  if (now.st_dev != pinned.st_dev || now.st_ino != pinned.st_ino)
+    return Skip(Reason::kRace, "it changed while it was looked at");
+  Finding finding = FromKind(now, kind);
+  if (finding.verdict != Verdict::kSafe) return finding;
+  finding.fd = std::move(opened).value();
+  finding.device = now.st_dev;
+  finding.inode = now.st_ino;
+  finding.size = static_cast<uint64_t>(now.st_size);
+  return finding;
+}
+
+Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::EntryKind* wanted,
+                            cell::EntryKind& kind) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+    return Error(Kind::kInternal, Text("'", Printable(name), "' is not one path component"));
+  Result<UniqueFd> pin = sys::OpenAt2(dir_fd, name, O_PATH | O_NOFOLLOW, kResolve);
+  if (!pin.ok()) return FromOpenError(std::move(pin).error());
+  // openat2 with O_PATH|O_NOFOLLOW returns a link in the last position itself: only fstat tells.
+  struct stat info = TRY(sys::Stat(pin->get()));
+  kind = wanted != nullptr       ? *wanted
+         : S_ISDIR(info.st_mode) ? cell::EntryKind::kDirectory
+                                 : cell::EntryKind::kFile;
+  Finding finding = FromKind(info, kind);
+  if (finding.verdict != Verdict::kSafe) return finding;
+  return OpenSame(dir_fd, name, kind, info);
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kSafe:
+      return "safe";
+    case Verdict::kSkip:
+      return "skip";
+    case Verdict::kAbsent:
+      return "absent";
+  }
+  return "";
+}
+
+std::string_view Name(Reason reason) {
+  switch (reason) {
+    case Reason::kNone:
+      return "";
+    case Reason::kSymlink:
+      return "symlink";
+    case Reason::kHardlink:
+      return "hardlink";
+    case Reason::kWrongKind:
+      return "wrong_kind";
+    case Reason::kEscape:
+      return "escape";
+    case Reason::kMount:
+      return "mount";
+    case Reason::kSpecial:
+      return "special";
+    case Reason::kUnreadable:
+      return "unreadable";
+    case Reason::kRace:
+      return "race";
+  }
+  return "";
+}
+
+Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind) {
+  cell::EntryKind found;
+  return JudgePinned(dir_fd, name, &kind, found);
+}
+
+Result<Finding> JudgeAny(int dir_fd, const std::string& name, cell::EntryKind& kind) {
+  return JudgePinned(dir_fd, name, nullptr, kind);
+}
+
+}  // namespace taskcell::mounts

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/cell_plan.h"
+
+namespace taskcell::mounts {
+
+// The entries of an agent directory that a cell may see, and what each must be. Nothing else of the
+// directory is ever looked at: .mcp.json holds the agent's keys.
+struct AllowedEntry {
+  std::string_view name;
+  cell::EntryKind kind;
+};
+inline constexpr std::array<AllowedEntry, 8> kAgentEntries = {{
+    {"SOUL.md", cell::EntryKind::kFile},
+    {"IDENTITY.md", cell::EntryKind::kFile},
+    {"CLAUDE.md", cell::EntryKind::kFile},
+    {"AGENTS.md", cell::EntryKind::kFile},
+    {"GEMINI.md", cell::EntryKind::kFile},
+    {"CONTRACT.toml", cell::EntryKind::kFile},
+    {"SKILLS", cell::EntryKind::kDirectory},
+    {"wiki", cell::EntryKind::kDirectory},
+}};
+
+enum class Verdict : uint8_t { kSafe, kSkip, kAbsent };
+
+// Why an entry is skipped; kNone with every other verdict.
+enum class Reason : uint8_t {
+  kNone,
+  kSymlink,     // also one that dangles or stays inside
+  kHardlink,    // a file with more than one name: the other one may be outside
+  kWrongKind,   // a directory where a file belongs, or the reverse
+  kEscape,      // resolves outside the directory
+  kMount,       // something is mounted on it
+  kSpecial,     // FIFO, socket or device
+  kUnreadable,  // the caller may not read it
+  kRace,        // it was changed while it was looked at
+};
+
+std::string_view Name(Verdict verdict);  // "safe", "skip", "absent"
+std::string_view Name(Reason reason);    // "symlink", ..., "" for kNone
+
+// What a name below a directory turned out to be.
+struct Finding {
+  Verdict verdict = Verdict::kAbsent;
+  Reason reason = Reason::kNone;
+  std::string note;  // for a person: what was found and what was expected; empty when safe
+  UniqueFd fd;       // kSafe only: open for reading; everything below was read from it
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+};
+
+// Judges the one component `name` of the directory `dir_fd` as an entry of that kind. The name is
+// pinned with O_PATH first, so that a FIFO gets no reader and a device is never opened; what is
+// opened for reading after that is proven to be the same inode. Returns an Error only when the
+// system fails (no descriptors, no memory, openat2 missing); everything about the entry itself is a
+// verdict.
+Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind);
+
+// The same for an entry of either kind, as met on a walk; `kind` returns which it is.
+Result<Finding> JudgeAny(int dir_fd, const std::string& name, cell::EntryKind& kind);
+
+}  // namespace taskcell::mounts

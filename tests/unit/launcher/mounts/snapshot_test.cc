@@ -1,0 +1,302 @@
+#include "launcher/mounts/snapshot.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "launcher/base/text.h"
+#include "launcher/mounts/tree.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::mounts {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SnapshotTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(path_.data()), nullptr);
+    fs::create_directories(agent());
+    fs::create_directories(target());
+    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+    fs::create_directories(path_ + "/outside");
+    Put("outside/key", "the host's secret");
+  }
+  void TearDown() override {
+    UniqueFd tmp = sys::Open("/tmp", O_RDONLY | O_DIRECTORY).value();
+    EXPECT_TRUE(RemoveTree(tmp.get(), path_.substr(5)).ok());
+  }
+
+  std::string agent() const { return path_ + "/agent"; }
+  std::string target() const { return path_ + "/target"; }
+  void Put(const std::string& name, std::string_view content) const {
+    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
+    std::ofstream(path_ + "/" + name, std::ios::binary) << content;
+  }
+  static std::string Get(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  Result<Snapshot> Run() const {
+    UniqueFd from = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
+    UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
+    return SnapshotAgentDirectory(from.get(), to.get());
+  }
+  static SnapshotEntry Entry(const Snapshot& snapshot, std::string_view name) {
+    for (const SnapshotEntry& entry : snapshot.entries)
+      if (entry.name == name) return entry;
+    ADD_FAILURE() << "no entry " << name;
+    return {};
+  }
+
+  std::string path_ = "/tmp/taskcell-snapshot-test-XXXXXX";
+};
+
+TEST_F(SnapshotTest, SafeEntriesAreCopiedReadOnlyAndNothingElseIs) {
+  Put("agent/SOUL.md", "soul");
+  Put("agent/AGENTS.md", "");
+  Put("agent/SKILLS/a/deep.md", "skill");
+  Put("agent/.mcp.json", "key");
+  Put("agent/state/db", "state");
+  Snapshot snapshot = Run().value();
+  ASSERT_EQ(snapshot.entries.size(), kAgentEntries.size());
+  EXPECT_EQ(Entry(snapshot, "SOUL.md").verdict, Verdict::kSafe);
+  EXPECT_EQ(Entry(snapshot, "wiki").verdict, Verdict::kAbsent);
+  EXPECT_TRUE(snapshot.warnings.empty());
+  EXPECT_EQ(snapshot.bytes, 9U);
+  EXPECT_EQ(Get(target() + "/SOUL.md"), "soul");
+  EXPECT_EQ(Get(target() + "/SKILLS/a/deep.md"), "skill");
+  std::vector<std::string> top;
+  for (const auto& entry : fs::directory_iterator(target())) top.push_back(entry.path().filename());
+  EXPECT_EQ(top.size(), 3U);
+  struct stat info = {};
+  ASSERT_EQ(::stat((target() + "/SOUL.md").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0444U);
+  ASSERT_EQ(::stat((target() + "/SKILLS/a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0555U);
+  ASSERT_EQ(::stat(target().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0555U);
+}
+
+TEST_F(SnapshotTest, EveryFormOfSymbolicLinkIsLeftOut) {
+  fs::create_directories(agent() + "/docs");
+  Put("agent/real.md", "ok");
+  Put("agent/GEMINI.md", "ok");
+  const std::map<std::string, std::string> links = {{"SOUL.md", "../outside/key"},
+                                                    {"IDENTITY.md", path_ + "/outside/key"},
+                                                    {"CLAUDE.md", "nowhere"},
+                                                    {"AGENTS.md", "real.md"},
+                                                    {"wiki", "docs"},
+                                                    {"SKILLS", "/proc/self/root"},
+                                                    {"CONTRACT.toml", "/dev/null"}};
+  for (const auto& [name, to] : links)
+    ASSERT_EQ(::symlink(to.c_str(), (agent() + "/" + name).c_str()), 0);
+  Snapshot snapshot = Run().value();
+  for (const auto& [name, to] : links) {
+    EXPECT_EQ(Entry(snapshot, name).verdict, Verdict::kSkip) << name;
+    EXPECT_EQ(Entry(snapshot, name).reason, Reason::kSymlink) << name;
+  }
+  EXPECT_EQ(Entry(snapshot, "GEMINI.md").verdict, Verdict::kSafe);
+  EXPECT_EQ(snapshot.warnings.size(), links.size());
+}
+
+TEST_F(SnapshotTest, HardLinksAreLeftOutAtTheTopAndInside) {
+  fs::create_directories(agent() + "/wiki");
+  ASSERT_EQ(::link((path_ + "/outside/key").c_str(), (agent() + "/SOUL.md").c_str()), 0);
+  ASSERT_EQ(::link((path_ + "/outside/key").c_str(), (agent() + "/wiki/key").c_str()), 0);
+  Put("agent/wiki/page", "page");
+  Snapshot snapshot = Run().value();
+  EXPECT_EQ(Entry(snapshot, "SOUL.md").reason, Reason::kHardlink);
+  EXPECT_EQ(Entry(snapshot, "wiki").verdict, Verdict::kSafe);
+  EXPECT_FALSE(fs::exists(target() + "/wiki/key"));
+  EXPECT_EQ(Get(target() + "/wiki/page"), "page");
+  EXPECT_EQ(snapshot.warnings.size(), 2U);
+}
+
+TEST_F(SnapshotTest, SpecialFilesAreNeverOpenedForReading) {
+  fs::create_directories(agent() + "/wiki");
+  ASSERT_EQ(::mkfifo((agent() + "/SOUL.md").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((agent() + "/wiki/pipe").c_str(), 0600), 0);
+  int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::string path = agent() + "/CONTRACT.toml";
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  // NOLINTNEXTLINE: the socket API takes a cast address
+  ASSERT_EQ(::bind(socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address), 0);
+  std::atomic<bool> done = false;
+  std::atomic<int> readers = 0;
+  // A writer that opens a FIFO without blocking succeeds only while somebody reads it.
+  std::thread watcher([&] {
+    while (!done) {
+      int fd = ::open((agent() + "/SOUL.md").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+      if (fd >= 0) {
+        ++readers;
+        ::close(fd);
+      }
+    }
+  });
+  Snapshot snapshot = Run().value();
+  for (int round = 0; round < 50; ++round) {
+    UniqueFd from = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
+    EXPECT_EQ(Judge(from.get(), "SOUL.md", cell::EntryKind::kFile).value().reason,
+              Reason::kSpecial);
+  }
+  done = true;
+  watcher.join();
+  ::close(socket);
+  EXPECT_EQ(readers, 0);
+  EXPECT_EQ(Entry(snapshot, "SOUL.md").reason, Reason::kSpecial);
+  EXPECT_EQ(Entry(snapshot, "CONTRACT.toml").reason, Reason::kSpecial);
+  EXPECT_EQ(Entry(snapshot, "wiki").verdict, Verdict::kSafe);
+  EXPECT_TRUE(fs::is_empty(target() + "/wiki"));
+}
+
+TEST_F(SnapshotTest, WrongKindIsNamedWithWhatWasExpected) {
+  fs::create_directories(agent() + "/CLAUDE.md");
+  Put("agent/wiki", "not a directory");
+  Snapshot snapshot = Run().value();
+  EXPECT_EQ(Entry(snapshot, "CLAUDE.md").reason, Reason::kWrongKind);
+  EXPECT_NE(Entry(snapshot, "CLAUDE.md").note.find("expected a regular file"), std::string::npos);
+  EXPECT_EQ(Entry(snapshot, "wiki").reason, Reason::kWrongKind);
+  EXPECT_FALSE(fs::exists(agent() + "/IDENTITY.md"));
+}
+
+TEST_F(SnapshotTest, FileOfExactlyTheByteBoundIsCopiedAndOneByteMoreRefusesTheDirectory) {
+  Put("agent/SOUL.md", "");
+  ASSERT_EQ(::truncate((agent() + "/SOUL.md").c_str(), kMaxSnapshotBytes), 0);
+  EXPECT_EQ(Run().value().bytes, kMaxSnapshotBytes);
+  ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+  fs::remove(target() + "/SOUL.md");
+  ASSERT_EQ(::truncate((agent() + "/SOUL.md").c_str(), kMaxSnapshotBytes + 1), 0);
+  Result<Snapshot> refused = Run();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "agent_dir_unmountable");
+}
+
+TEST_F(SnapshotTest, DirectoryOverTheDepthBoundIsLeftOutWhole) {
+  std::string deep = "agent/wiki";
+  for (int level = 1; level < kMaxSnapshotDepth; ++level) deep += "/d";
+  fs::create_directories(path_ + "/" + deep);
+  EXPECT_EQ(Entry(Run().value(), "wiki").verdict, Verdict::kSafe);
+  ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+  UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
+  ASSERT_TRUE(RemoveTree(to.get(), "wiki").ok());
+  fs::create_directories(path_ + "/" + deep + "/d");
+  Put("agent/SKILLS/kept", "kept");
+  Snapshot snapshot = Run().value();
+  EXPECT_EQ(Entry(snapshot, "wiki").verdict, Verdict::kSkip);
+  EXPECT_NE(Entry(snapshot, "wiki").note.find("32 levels"), std::string::npos);
+  EXPECT_FALSE(fs::exists(target() + "/wiki"));
+  EXPECT_EQ(Get(target() + "/SKILLS/kept"), "kept");
+}
+
+TEST_F(SnapshotTest, DirectoryOverTheEntryBoundIsLeftOutAndTheOtherIsKept) {
+  fs::create_directories(agent() + "/SKILLS");
+  for (std::size_t i = 0; i + 1 < kMaxSnapshotEntries; ++i)
+    std::ofstream(Text(agent(), "/SKILLS/", i));
+  EXPECT_EQ(Run().value().copied, kMaxSnapshotEntries);
+  ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+  UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
+  ASSERT_TRUE(RemoveTree(to.get(), "SKILLS").ok());
+  std::ofstream(agent() + "/SKILLS/one-more");
+  Put("agent/wiki/kept", "kept");
+  Snapshot snapshot = Run().value();
+  EXPECT_EQ(Entry(snapshot, "SKILLS").verdict, Verdict::kSkip);
+  EXPECT_EQ(Get(target() + "/wiki/kept"), "kept");
+}
+
+TEST_F(SnapshotTest, NamesWithControlBytesPrintEscapedInWarnings) {
+  fs::create_directories(agent() + "/wiki");
+  ASSERT_EQ(::symlink("/etc/passwd", (agent() + "/wiki/ln\nk\x1b").c_str()), 0);
+  Snapshot snapshot = Run().value();
+  ASSERT_EQ(snapshot.warnings.size(), 1U);
+  EXPECT_NE(snapshot.warnings[0].find("wiki/ln\\nk\\x1b"), std::string::npos)
+      << snapshot.warnings[0];
+}
+
+// A swapper exchanges a good file with a link to a secret as fast as it can: whatever the verdict,
+// the secret is never copied.
+TEST_F(SnapshotTest, LinkSwappedInDuringTheCopyNeverBringsTheSecretIn) {
+  Put("agent/SOUL.md", "good");
+  ASSERT_EQ(::symlink("../outside/key", (agent() + "/swap").c_str()), 0);
+  std::atomic<bool> done = false;
+  std::thread swapper([&] {
+    while (!done)
+      (void)::renameat2(AT_FDCWD, (agent() + "/SOUL.md").c_str(), AT_FDCWD,
+                        (agent() + "/swap").c_str(), RENAME_EXCHANGE);
+  });
+  int copied = 0;
+  for (int round = 0; round < 3000; ++round) {
+    Result<Snapshot> snapshot = Run();
+    ASSERT_TRUE(snapshot.ok()) << snapshot.error().text;
+    if (Entry(snapshot.value(), "SOUL.md").verdict == Verdict::kSafe) {
+      ++copied;
+      ASSERT_EQ(Get(target() + "/SOUL.md"), "good");
+    }
+    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+    fs::remove(target() + "/SOUL.md");
+  }
+  done = true;
+  swapper.join();
+  EXPECT_GT(copied, 0);
+}
+
+TEST_F(SnapshotTest, FileThatKeepsChangingIsLeftOutOrWhole) {
+  Put("agent/SOUL.md", std::string(1U << 20U, 'a'));
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    char fill = 'b';
+    while (!done) {
+      UniqueFd fd = sys::Open(agent() + "/SOUL.md", O_WRONLY).value();
+      ASSERT_TRUE(sys::WriteAll(fd.get(), std::string(1U << 20U, fill)).ok());
+      fill = fill == 'z' ? 'a' : static_cast<char>(fill + 1);
+    }
+  });
+  int left_out = 0;
+  for (int round = 0; round < 20; ++round) {
+    Snapshot snapshot = Run().value();
+    if (Entry(snapshot, "SOUL.md").verdict == Verdict::kSkip) {
+      ++left_out;
+      EXPECT_EQ(Entry(snapshot, "SOUL.md").reason, Reason::kRace);
+    }
+    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+    fs::remove(target() + "/SOUL.md");
+  }
+  done = true;
+  writer.join();
+  EXPECT_GT(left_out, 0);
+}
+
+TEST_F(SnapshotTest, UnreadableFileIsLeftOutForAnOrdinaryUser) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads everything; run as an ordinary user";
+  Put("agent/SOUL.md", "x");
+  ASSERT_EQ(::chmod((agent() + "/SOUL.md").c_str(), 0), 0);
+  EXPECT_EQ(Entry(Run().value(), "SOUL.md").reason, Reason::kUnreadable);
+}
+
+TEST_F(SnapshotTest, RemoveTreeNeverFollowsLinks) {
+  fs::create_directories(path_ + "/doomed/inner");
+  ASSERT_EQ(::symlink("../../outside", (path_ + "/doomed/inner/out").c_str()), 0);
+  ASSERT_EQ(::chmod((path_ + "/doomed/inner").c_str(), 0555), 0);
+  UniqueFd dir = sys::Open(path_, O_RDONLY | O_DIRECTORY).value();
+  EXPECT_TRUE(RemoveTree(dir.get(), "doomed").ok());
+  EXPECT_FALSE(fs::exists(path_ + "/doomed"));
+  EXPECT_EQ(Get(path_ + "/outside/key"), "the host's secret");
+  EXPECT_TRUE(RemoveTree(dir.get(), "doomed").ok());
+}
+
+}  // namespace
+}  // namespace taskcell::mounts
