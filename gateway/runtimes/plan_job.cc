@@ -1,0 +1,231 @@
+#include "gateway/runtimes/plan_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kClaudeTools = "Read,Write,Edit,Glob,Grep,Bash";
+constexpr std::string_view kEmptyMcpFile = "empty-mcp.json";
+constexpr std::size_t kMaxModelBytes = 256;
+
+// Settings of codex that keep it from everything but files and a shell. Each is known to
+// `--strict-config`; the integration test runs the real program with them.
+constexpr std::string_view kCodexSettings[] = {
+    "approval_policy=\"never\"",         "mcp_servers={}",          "web_search=\"disabled\"",
+    "features.multi_agent=false",        "features.hooks=false",    "features.plugins=false",
+    "features.memories=false",           "features.apps=false",     "project_doc_max_bytes=0",
+    "check_for_update_on_startup=false", "analytics.enabled=false",
+};
+
+Status CheckRequest(const JobRequest& request) {
+  const std::string& model = request.model;
+  if (model.empty() || model.size() > kMaxModelBytes || model[0] == '-') {
+    return Error(Kind::kConfig, "[model] preferred must be 1 to 256 bytes and not begin with `-`")
+        .Coded("invalid_config");
+  }
+  for (char c : model) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7F' || c == '"' || c == '\\') {
+      return Error(Kind::kConfig,
+                   Text("[model] preferred has a byte no model name has: `", Printable(model), "`"))
+          .Coded("invalid_config");
+    }
+  }
+  if (request.runtime != Runtime::kOpenAiCompat &&
+      (request.executable.empty() || request.executable[0] != '/')) {
+    return Error(Kind::kConfig, Text("the executable of ", FamilyName(request.runtime),
+                                     " must be an absolute path in the cell"))
+        .Coded("invalid_config");
+  }
+  if (request.broker_port == 0) return Error(Kind::kInternal, "a job needs the broker's port");
+  if (request.max_turns == 0) return Error(Kind::kInternal, "a job needs a step limit");
+  return Ok();
+}
+
+// Makes an environment from nothing; a later Set of one name wins nothing, it is a bug.
+class Environment {
+ public:
+  Environment& Set(std::string_view name, std::string_view value) {
+    entries_.push_back(Text(name, "=", value));
+    return *this;
+  }
+  std::vector<std::string> Take() && { return std::move(entries_); }
+
+ private:
+  std::vector<std::string> entries_;
+};
+
+std::string HomePath(std::string_view name) { return Text(kJobHome, "/", name); }
+
+Environment BaseEnvironment() {
+  Environment environment;
+  environment.Set("PATH", "/usr/local/bin:/usr/bin:/bin")
+      .Set("HOME", kJobHome)
+      .Set("TMPDIR", kJobTmp)
+      .Set("LANG", "C.UTF-8")
+      .Set("TZ", "UTC")
+      .Set("PYTHONDONTWRITEBYTECODE", "1");
+  return environment;
+}
+
+std::string BaseUrl(const JobRequest& request, std::string_view path) {
+  return Text("http://127.0.0.1:", request.broker_port, path);
+}
+
+// Names for claude's --disallowedTools; what could be taken for an option or for two entries is
+// left out, as the platform does.
+std::string DeniedTools(const std::vector<std::string>& denied) {
+  std::vector<std::string> names = denied;
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string joined;
+  for (const std::string& name : names) {
+    bool breaks = name.find_first_of(std::string_view(",\r\n\0", 4)) != std::string::npos;
+    if (name.empty() || name[0] == '-' || breaks) continue;
+    if (!joined.empty()) joined += ',';
+    joined += name;
+  }
+  return joined;
+}
+
+void PlanClaude(const JobRequest& request, cell::Job& job) {
+  job.argv = {request.executable,
+              "-p",
+              "--output-format",
+              "stream-json",
+              "--verbose",
+              "--model",
+              request.model,
+              "--max-turns",
+              Text(request.max_turns),
+              "--tools",
+              std::string(kClaudeTools),
+              "--allowedTools",
+              std::string(kClaudeTools),
+              "--permission-mode",
+              "dontAsk",
+              "--strict-mcp-config",
+              "--mcp-config",
+              HomePath(kEmptyMcpFile),
+              "--setting-sources",
+              "",
+              "--disable-slash-commands",
+              "--no-session-persistence",
+              "--safe-mode"};
+  std::string denied = DeniedTools(request.denied_tools);
+  if (!denied.empty()) {
+    job.argv.push_back("--disallowedTools");
+    job.argv.push_back(std::move(denied));
+  }
+  job.files.push_back({std::string(kEmptyMcpFile), 0600, "{\"mcpServers\":{}}\n"});
+  job.directories.push_back(HomePath(".claude"));
+
+  Environment environment = BaseEnvironment();
+  environment.Set("CLAUDE_CONFIG_DIR", HomePath(".claude"))
+      .Set("CLAUDE_CODE_TMPDIR", kJobTmp)
+      .Set("DISABLE_AUTOUPDATER", "1")
+      .Set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+      .Set("ANTHROPIC_BASE_URL", BaseUrl(request, ""))
+      .Set(request.shape == CredentialShape::kOauthToken ? "CLAUDE_CODE_OAUTH_TOKEN"
+                                                         : "ANTHROPIC_API_KEY",
+           PlaceholderCredential(Runtime::kClaude, request.shape));
+  // Every model variable is pinned, so that helper requests use the agent's model too.
+  for (std::string_view name : {"ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
+                                "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL",
+                                "ANTHROPIC_DEFAULT_OPUS_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"}) {
+    environment.Set(name, request.model);
+  }
+  job.environment = std::move(environment).Take();
+}
+
+void PlanCodex(const JobRequest& request, cell::Job& job) {
+  job.argv = {request.executable,
+              "exec",
+              "--json",
+              "--strict-config",
+              "--ignore-user-config",
+              "--ignore-rules",
+              "--ephemeral",
+              "--skip-git-repo-check",
+              "--dangerously-bypass-approvals-and-sandbox",
+              "--model",
+              request.model,
+              "--cd",
+              std::string(kJobDirectory)};
+  auto set = [&job](std::string setting) {
+    job.argv.push_back("-c");
+    job.argv.push_back(std::move(setting));
+  };
+  for (std::string_view setting : kCodexSettings) set(std::string(setting));
+  // The built-in provider cannot be redirected: codex talks to it over a web socket that knows no
+  // base URL. So the broker is a provider of its own.
+  set("model_provider=\"taskcell\"");
+  set("model_providers.taskcell.name=\"taskcell\"");
+  set(Text("model_providers.taskcell.base_url=\"", BaseUrl(request, "/v1"), "\""));
+  set("model_providers.taskcell.env_key=\"OPENAI_API_KEY\"");
+  set("model_providers.taskcell.wire_api=\"responses\"");
+  set("model_providers.taskcell.requires_openai_auth=false");
+  set("model_providers.taskcell.supports_websockets=false");
+  job.argv.push_back("-");
+  job.directories.push_back(HomePath(".codex"));  // codex refuses to start without it
+
+  std::string_view key = PlaceholderCredential(Runtime::kCodex, request.shape);
+  job.environment = std::move(BaseEnvironment()
+                                  .Set("CODEX_HOME", HomePath(".codex"))
+                                  .Set("OPENAI_API_KEY", key)
+                                  .Set("CODEX_API_KEY", key))
+                        .Take();
+}
+
+void PlanLoop(const JobRequest& request, cell::Job& job) {
+  job.argv = {std::string(kLoopPath), request.model, Text(request.max_turns)};
+  job.environment =
+      std::move(
+          BaseEnvironment()
+              .Set("OPENAI_BASE_URL", BaseUrl(request, "/v1"))
+              .Set("OPENAI_API_KEY", PlaceholderCredential(Runtime::kOpenAiCompat, request.shape)))
+          .Take();
+}
+
+}  // namespace
+
+Result<cell::Job> PlanJob(const JobRequest& request) {
+  TRY(CheckRequest(request));
+  cell::Job job;
+  job.working_directory = std::string(kJobDirectory);
+  job.home = std::string(kJobHome);
+  job.directories.push_back(std::string(kJobTmp));
+  job.stdio = cell::JobStdio::kRelay;
+  job.input = request.prompt;
+  job.timeout_ms = request.timeout_ms;
+  job.loopback_port = request.broker_port;
+  switch (request.runtime) {
+    case Runtime::kClaude:
+      PlanClaude(request, job);
+      return job;
+    case Runtime::kCodex:
+      PlanCodex(request, job);
+      return job;
+    case Runtime::kOpenAiCompat:
+      PlanLoop(request, job);
+      return job;
+    case Runtime::kAntigravity:
+      break;
+  }
+  return Error(Kind::kUnsupported, "this version cannot run antigravity")
+      .Coded("unsupported_runtime");
+}
+
+std::string_view PlaceholderCredential(Runtime runtime, CredentialShape shape) {
+  if (runtime != Runtime::kClaude) {
+    return "sk-taskcell-placeholder-not-a-credential-000000000000";
+  }
+  return shape == CredentialShape::kOauthToken
+             ? "sk-ant-oat01-taskcell-placeholder-not-a-credential-00000000000000000000-AA"
+             : "sk-ant-api03-taskcell-placeholder-not-a-credential-00000000000000000000-AA";
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/runtimes/runtime.h"
+#include "launcher/base/result.h"
+#include "launcher/cell/job.h"
+
+namespace taskcell::gateway {
+
+// What the placeholder in the cell looks like. A program chooses its way of signing in by the shape
+// of the credential, so the placeholder has the shape of the real one, and nothing else of it.
+enum class CredentialShape : uint8_t {
+  kApiKey,
+  kOauthToken,  // claude only: a token made by `claude setup-token`
+};
+
+// Where the cell finds our own loop for openai_compat, mounted read-only like taskcell-init.
+inline constexpr std::string_view kLoopPath = "/run/taskcell/loop";
+// The job's HOME and temporary directory, on the cell's /tmp.
+inline constexpr std::string_view kJobHome = "/tmp/dudu-private/home";
+inline constexpr std::string_view kJobTmp = "/tmp/dudu-private/tmp";
+inline constexpr std::string_view kJobDirectory = "/workspace";
+
+struct JobRequest {
+  Runtime runtime = Runtime::kClaude;
+  std::string executable;  // absolute path in the cell; unused for openai_compat
+  std::string model;       // for openai_compat the model alone, without "<provider>/"
+  uint64_t max_turns = 30;
+  std::vector<std::string> denied_tools;  // [capabilities] denied_tools; heeded by claude only
+  std::string prompt;                     // whole, with the system instructions
+  uint16_t broker_port = 0;               // the cell's loopback listener
+  CredentialShape shape = CredentialShape::kApiKey;
+  uint64_t timeout_ms = 0;
+};
+
+// Makes the job of one task: argv, environment, small files and standard input. The prompt is only
+// ever standard input, the real credential is nowhere. Refuses (kConfig) an empty or option-like
+// model, one with control bytes, a relative executable, a zero port or zero turns. Pure.
+Result<cell::Job> PlanJob(const JobRequest& request);
+
+// The placeholder a job of this runtime carries instead of a credential. It is the same in every
+// cell, so finding it outside one is a leak of nothing.
+std::string_view PlaceholderCredential(Runtime runtime, CredentialShape shape);
+
+// The model names the program may put into its requests when the agent's model is `model`: that
+// name and what the program is known to turn it into. The broker refuses every other.
+std::vector<std::string> ModelsFor(Runtime runtime, std::string_view model);
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,76 @@
+#include "gateway/runtimes/runtime.h"
+
+#include <array>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+struct Name {
+  std::string_view name;
+  Runtime runtime;
+};
+
+// The platform's names and aliases (compared in lower case).
+constexpr std::array kNames = {
+    Name{"claude", Runtime::kClaude},
+    Name{"codex", Runtime::kCodex},
+    Name{"openai_compat", Runtime::kOpenAiCompat},
+    Name{"openai-compat", Runtime::kOpenAiCompat},
+    Name{"openai", Runtime::kOpenAiCompat},
+    Name{"antigravity", Runtime::kAntigravity},
+    Name{"agy", Runtime::kAntigravity},
+};
+
+std::string Lower(std::string_view text) {
+  std::string lower(Trim(text));
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+Error Unsupported(std::string_view name) {
+  return Error(Kind::kUnsupported,
+               Text("runtime `", Printable(name.substr(0, 64)),
+                    "` cannot run in the task sandbox (supported: claude, codex, openai_compat)"))
+      .Coded("unsupported_runtime");
+}
+
+}  // namespace
+
+Result<Runtime> ParseFamily(std::string_view name) {
+  std::string lower = Lower(name);
+  for (const Name& known : kNames) {
+    if (known.name == lower) return known.runtime;
+  }
+  return Error(Kind::kConfig, Text("unknown runtime `", Printable(name.substr(0, 64)), "`"));
+}
+
+Result<Runtime> ParseRuntime(std::string_view provider) {
+  if (Trim(provider).empty()) return Runtime::kClaude;
+  Result<Runtime> family = ParseFamily(provider);
+  if (!family.ok() || family.value() == Runtime::kAntigravity) return Unsupported(Lower(provider));
+  return family;
+}
+
+std::string_view RuntimeId(Runtime runtime) {
+  return runtime == Runtime::kOpenAiCompat ? "openai_compat" : FamilyName(runtime);
+}
+
+std::string_view FamilyName(Runtime runtime) {
+  switch (runtime) {
+    case Runtime::kClaude:
+      return "claude";
+    case Runtime::kCodex:
+      return "codex";
+    case Runtime::kOpenAiCompat:
+      return "openai-compat";
+    case Runtime::kAntigravity:
+      return "antigravity";
+  }
+  return "unknown";
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,155 @@
+#include "gateway/runtimes/plan_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace taskcell::gateway {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+JobRequest Request(Runtime runtime) {
+  JobRequest request;
+  request.runtime = runtime;
+  request.executable = "/usr/bin/program";
+  request.model = "model-1";
+  request.max_turns = 7;
+  request.prompt = "the secret prompt";
+  request.broker_port = 4321;
+  request.timeout_ms = 5000;
+  return request;
+}
+
+constexpr Runtime kRunnable[] = {Runtime::kClaude, Runtime::kCodex, Runtime::kOpenAiCompat};
+
+// The value of an option, or "" when it is not there.
+std::string After(const std::vector<std::string>& argv, std::string_view option) {
+  auto at = std::find(argv.begin(), argv.end(), option);
+  return at == argv.end() || at + 1 == argv.end() ? "" : *(at + 1);
+}
+
+TEST(PlanJobTest, ThePromptIsStandardInputAndNothingElse) {
+  for (Runtime runtime : kRunnable) {
+    cell::Job job = PlanJob(Request(runtime)).value();
+    EXPECT_EQ(job.input, "the secret prompt");
+    EXPECT_EQ(job.stdio, cell::JobStdio::kRelay);
+    EXPECT_THAT(job.argv, Not(Contains(testing::HasSubstr("secret"))));
+    EXPECT_THAT(job.environment, Not(Contains(testing::HasSubstr("secret"))));
+    EXPECT_EQ(job.loopback_port, 4321);
+    EXPECT_EQ(job.timeout_ms, 5000U);
+    EXPECT_EQ(job.home, "/tmp/dudu-private/home");
+  }
+}
+
+TEST(PlanJobTest, TheEnvironmentNamesEachVariableOnceAndPointsAtTheBroker) {
+  for (Runtime runtime : kRunnable) {
+    cell::Job job = PlanJob(Request(runtime)).value();
+    std::set<std::string> names;
+    for (const std::string& entry : job.environment) {
+      EXPECT_TRUE(names.insert(entry.substr(0, entry.find('='))).second) << entry;
+    }
+    EXPECT_THAT(job.environment, Contains("PATH=/usr/local/bin:/usr/bin:/bin"));
+    EXPECT_THAT(job.environment, Contains("HOME=/tmp/dudu-private/home"));
+    EXPECT_THAT(job.environment, Contains("TMPDIR=/tmp/dudu-private/tmp"));
+    EXPECT_THAT(job.environment, Contains("LANG=C.UTF-8"));
+  }
+  EXPECT_THAT(PlanJob(Request(Runtime::kClaude))->environment,
+              Contains("ANTHROPIC_BASE_URL=http://127.0.0.1:4321"));
+  EXPECT_THAT(PlanJob(Request(Runtime::kOpenAiCompat))->environment,
+              Contains("OPENAI_BASE_URL=http://127.0.0.1:4321/v1"));
+  EXPECT_THAT(PlanJob(Request(Runtime::kCodex))->argv,
+              Contains("model_providers.taskcell.base_url=\"http://127.0.0.1:4321/v1\""));
+}
+
+TEST(PlanJobTest, ClaudeGetsOnlyFileAndShellToolsAndEveryModelVariableIsPinned) {
+  cell::Job job = PlanJob(Request(Runtime::kClaude)).value();
+  EXPECT_EQ(After(job.argv, "--tools"), "Read,Write,Edit,Glob,Grep,Bash");
+  EXPECT_EQ(After(job.argv, "--allowedTools"), "Read,Write,Edit,Glob,Grep,Bash");
+  EXPECT_EQ(After(job.argv, "--model"), "model-1");
+  EXPECT_EQ(After(job.argv, "--max-turns"), "7");
+  EXPECT_EQ(After(job.argv, "--mcp-config"), "/tmp/dudu-private/home/empty-mcp.json");
+  EXPECT_EQ(After(job.argv, "--setting-sources"), "");
+  ASSERT_EQ(job.files.size(), 1U);
+  EXPECT_EQ(job.files[0].path, "empty-mcp.json");
+  for (const char* name : {"ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
+                           "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL",
+                           "ANTHROPIC_DEFAULT_OPUS_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"}) {
+    EXPECT_THAT(job.environment, Contains(std::string(name) + "=model-1"));
+  }
+  EXPECT_THAT(job.environment, Contains("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"));
+}
+
+TEST(PlanJobTest, ThePlaceholderHasTheShapeOfTheCredential) {
+  JobRequest request = Request(Runtime::kClaude);
+  EXPECT_THAT(PlanJob(request)->environment,
+              Contains(testing::StartsWith("ANTHROPIC_API_KEY=sk-ant-api03-")));
+  request.shape = CredentialShape::kOauthToken;
+  cell::Job job = PlanJob(request).value();
+  EXPECT_THAT(job.environment,
+              Contains(testing::StartsWith("CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-")));
+  EXPECT_THAT(job.environment, Not(Contains(testing::StartsWith("ANTHROPIC_API_KEY="))));
+  EXPECT_THAT(PlanJob(Request(Runtime::kCodex))->environment,
+              Contains(testing::StartsWith("OPENAI_API_KEY=sk-")));
+}
+
+TEST(PlanJobTest, DeniedToolsAreSortedOnceEachWithoutWhatCouldBeAnOption) {
+  JobRequest request = Request(Runtime::kClaude);
+  request.denied_tools = {"computer", "Bash(rm:*)", "", "--help", "a,b", "x\ny", "computer"};
+  EXPECT_EQ(After(PlanJob(request)->argv, "--disallowedTools"), "Bash(rm:*),computer");
+  request.denied_tools = {"", "-x"};
+  EXPECT_THAT(PlanJob(request)->argv, Not(Contains("--disallowedTools")));
+}
+
+TEST(PlanJobTest, CodexReadsThePromptFromStandardInputAndHasNoServerSideTool) {
+  cell::Job job = PlanJob(Request(Runtime::kCodex)).value();
+  EXPECT_EQ(job.argv[1], "exec");
+  EXPECT_EQ(job.argv.back(), "-");
+  EXPECT_THAT(job.argv, Contains("web_search=\"disabled\""));
+  EXPECT_THAT(job.argv, Contains("mcp_servers={}"));
+  EXPECT_THAT(job.directories, Contains("/tmp/dudu-private/home/.codex"));
+}
+
+TEST(PlanJobTest, TheLoopTakesModelAndTurns) {
+  EXPECT_THAT(PlanJob(Request(Runtime::kOpenAiCompat))->argv,
+              ElementsAre("/run/taskcell/loop", "model-1", "7"));
+}
+
+TEST(PlanJobTest, ModelsThatCouldBeOptionsOrConfigurationAreRefused) {
+  for (const char* model : {"", "-p", "a b", "a\nb", "a\"b", "a\\b", "a\x7f"}) {
+    JobRequest request = Request(Runtime::kCodex);
+    request.model = model;
+    Result<cell::Job> job = PlanJob(request);
+    ASSERT_FALSE(job.ok()) << model;
+    EXPECT_EQ(job.error().code, "invalid_config");
+  }
+  JobRequest request = Request(Runtime::kCodex);
+  request.model = std::string(256, 'm');
+  EXPECT_TRUE(PlanJob(request).ok());
+  request.model += 'm';
+  EXPECT_FALSE(PlanJob(request).ok());
+}
+
+TEST(PlanJobTest, WhatCannotBePlannedIsRefused) {
+  JobRequest request = Request(Runtime::kClaude);
+  request.executable = "claude";
+  EXPECT_EQ(PlanJob(request).error().code, "invalid_config");
+  request = Request(Runtime::kClaude);
+  request.broker_port = 0;
+  EXPECT_EQ(PlanJob(request).error().kind, Kind::kInternal);
+  request = Request(Runtime::kClaude);
+  request.max_turns = 0;
+  EXPECT_EQ(PlanJob(request).error().kind, Kind::kInternal);
+  EXPECT_EQ(PlanJob(Request(Runtime::kAntigravity)).error().code, "unsupported_runtime");
+}
+
+TEST(ModelsForTest, TheAgentsOwnModelIsAlwaysAmongThem) {
+  for (Runtime runtime : kRunnable) EXPECT_THAT(ModelsFor(runtime, "m-1"), Contains("m-1"));
+}
+
+}  // namespace
+}  // namespace taskcell::gateway

@@ -1,0 +1,41 @@
+#include "gateway/runtimes/runtime.h"
+
+#include <gtest/gtest.h>
+
+namespace taskcell::gateway {
+namespace {
+
+TEST(RuntimeTest, NamesAliasesAndCaseAreRead) {
+  EXPECT_EQ(ParseRuntime("").value(), Runtime::kClaude);
+  EXPECT_EQ(ParseRuntime("  Claude\n").value(), Runtime::kClaude);
+  EXPECT_EQ(ParseRuntime("CODEX").value(), Runtime::kCodex);
+  for (const char* name : {"openai_compat", "openai-compat", "openai", "OpenAI"}) {
+    EXPECT_EQ(ParseRuntime(name).value(), Runtime::kOpenAiCompat) << name;
+  }
+}
+
+TEST(RuntimeTest, WhatCannotRunIsRefusedWithTheSupportedNames) {
+  for (const char* name :
+       {"antigravity", "agy", "grok", "gemini", "qwen", "claud", "claude\x1b[0m"}) {
+    Result<Runtime> runtime = ParseRuntime(name);
+    ASSERT_FALSE(runtime.ok()) << name;
+    EXPECT_EQ(runtime.error().code, "unsupported_runtime");
+    EXPECT_EQ(runtime.error().text.find('\x1b'), std::string::npos);
+    EXPECT_NE(runtime.error().text.find("(supported: claude, codex, openai_compat)"),
+              std::string::npos);
+  }
+  EXPECT_EQ(ParseRuntime("Grok").error().text,
+            "runtime `grok` cannot run in the task sandbox (supported: claude, codex, "
+            "openai_compat)");
+}
+
+TEST(RuntimeTest, IdAndFamilyDifferForOpenAiCompat) {
+  EXPECT_EQ(RuntimeId(Runtime::kOpenAiCompat), "openai_compat");
+  EXPECT_EQ(FamilyName(Runtime::kOpenAiCompat), "openai-compat");
+  EXPECT_EQ(RuntimeId(Runtime::kCodex), "codex");
+  EXPECT_EQ(ParseFamily("agy").value(), Runtime::kAntigravity);
+  EXPECT_EQ(ParseFamily("nope").error().kind, Kind::kConfig);
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
