@@ -1,0 +1,86 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/cell_plan.h"
+#include "launcher/cgroup/events.h"
+#include "launcher/cgroup/layout.h"
+#include "launcher/cgroup/place.h"
+
+namespace taskcell::cgroup {
+
+// One limit file of the cgroup that limits the cell. Names: memory, memsw, swap, pids, cpu_quota,
+// cpu_period, cpu_max.
+struct LimitFile {
+  std::string_view name;
+  UniqueFd fd;  // read-only
+};
+
+// The cgroups of one native cell: on each hierarchy that holds memory, pids or cpu a cgroup
+// `run-<run id>` with the limits and below it `cell`, where the processes go and which becomes the
+// root of the cell's cgroup namespace: what limits the cell lies outside of what it could ever see.
+// Owns them: the destructor kills what runs there and removes them.
+class RunCgroup {
+ public:
+  // Makes both levels in the delegated place of each hierarchy (place.h), writes the limits and
+  // reads them back. Anything that can't be enforced is an Error with the code
+  // "resource_limits_unenforced" that names the controller, the file and who must do what; then
+  // nothing is left behind. Cgroups of this caller's earlier runs whose owner died are removed on
+  // the way.
+  static Result<RunCgroup> Make(const std::string& run_id, const cell::Limits& limits);
+  static Result<RunCgroup> MakeIn(const Layout& layout, const std::string& run_id,
+                                  const cell::Limits& limits);
+
+  RunCgroup(RunCgroup&&) noexcept = default;
+  RunCgroup& operator=(RunCgroup&&) = delete;
+  ~RunCgroup();
+
+  // The directory of `cell` on the unified hierarchy for clone3's CLONE_INTO_CGROUP, or -1 when
+  // every limit is on v1. Owned by this object.
+  int clone_fd() const;
+
+  // Files through which a process moves itself into the cell: it writes "0" into each (Enter), as
+  // its only thread. For v1, and for the unified hierarchy too when `with_unified` (no
+  // CLONE_INTO_CGROUP). Much cheaper than Place: a single thread that moves itself does not stop
+  // every fork on the host.
+  Result<std::vector<UniqueFd>> OpenEntries(bool with_unified) const;
+  static Status Enter(int entry_fd);
+
+  // Moves another process, all threads of it, into the cell on every hierarchy.
+  Status Place(pid_t pid) const;
+
+  // Read-only descriptors of the limit files of `run-<id>`.
+  Result<std::vector<LimitFile>> OpenLimitFiles() const;
+
+  Result<Events> ReadEvents() const;
+
+  // Kills every process of the cell, without waiting for them to be gone.
+  Status Kill() const;
+
+  // Kills what is left and removes both levels everywhere, waiting at most kRemoveTimeoutMs for
+  // dead processes to go. Called twice it does nothing more.
+  Status Remove();
+  static constexpr int kRemoveTimeoutMs = 5000;
+
+ private:
+  // One hierarchy's share.
+  struct Branch {
+    Place place;
+    std::vector<Controller> controllers;
+    UniqueFd run;
+    UniqueFd cell;
+  };
+
+  explicit RunCgroup(std::string name) : name_(std::move(name)) {}
+
+  std::string name_;  // run-<id>
+  std::vector<Branch> branches_;
+};
+
+}  // namespace taskcell::cgroup
