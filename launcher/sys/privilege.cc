@@ -1,0 +1,106 @@
+#include "launcher/sys/privilege.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::sys {
+namespace {
+
+constexpr unsigned long kSecurebits =
+    SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
+    SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED | SECBIT_KEEP_CAPS_LOCKED;
+constexpr unsigned long kMostCapabilities = 64;  // a capability set has 64 bits
+
+}  // namespace
+
+Status SetNotDumpable() {
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return Failure("prctl PR_SET_DUMPABLE 0");
+  return Ok();
+}
+
+Status SetNoNewPrivileges() {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return Failure("prctl PR_SET_NO_NEW_PRIVS");
+  return Ok();
+}
+
+Status SetParentDeathSignal(int signal) {
+  if (::prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) < 0) return Failure("prctl PR_SET_PDEATHSIG");
+  return Ok();
+}
+
+Status LockSecurebits() {
+  if (::prctl(PR_SET_SECUREBITS, kSecurebits, 0, 0, 0) < 0)
+    return Failure("prctl PR_SET_SECUREBITS");
+  return Ok();
+}
+
+Status DropBoundingSet() {
+  for (unsigned long capability = 0; capability < kMostCapabilities; ++capability) {
+    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
+    int err = errno;
+    if (err == EINVAL && capability > 0) return Ok();  // one past the last the kernel knows
+    return FailureOf(err, Text("prctl PR_CAPBSET_DROP ", capability));
+  }
+  return Ok();
+}
+
+Status DropCapabilities() {
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+    return Failure("prctl PR_CAP_AMBIENT_CLEAR_ALL");
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capset, &header, none) < 0) return Failure("capset to none");
+  return Ok();
+}
+
+Status SetGroups(std::span<const gid_t> groups) {
+  if (::syscall(SYS_setgroups, groups.size(), groups.data()) < 0)
+    return Failure(Text("setgroups (", groups.size(), " groups)"));
+  return Ok();
+}
+
+Result<std::vector<gid_t>> GetGroups() {
+  int count = ::getgroups(0, nullptr);
+  if (count < 0) return Failure("getgroups");
+  std::vector<gid_t> groups(static_cast<std::size_t>(count));
+  count = ::getgroups(count, groups.data());
+  if (count < 0) return Failure("getgroups");
+  groups.resize(static_cast<std::size_t>(count));
+  return groups;
+}
+
+Status SetIds(uid_t uid, gid_t gid) {
+  if (::syscall(SYS_setresgid, gid, gid, gid) < 0) return Failure(Text("setresgid ", gid));
+  if (::syscall(SYS_setresuid, uid, uid, uid) < 0) return Failure(Text("setresuid ", uid));
+  return Ok();
+}
+
+Status SetHostname(std::string_view name) {
+  if (::sethostname(name.data(), name.size()) < 0)
+    return Failure(Text("sethostname '", Printable(name), "'"));
+  return Ok();
+}
+
+Status SetLoopbackUp() {
+  UniqueFd socket = TRY(MakeSocket(AF_INET, SOCK_DGRAM));
+  struct ifreq request = {};
+  std::memcpy(request.ifr_name, "lo", 3);
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) < 0) return Failure("ioctl SIOCSIFFLAGS lo up");
+  return Ok();
+}
+
+}  // namespace taskcell::sys

@@ -1,0 +1,168 @@
+#include "launcher/sys/process.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::sys {
+namespace {
+
+constexpr std::size_t kMaxProgramErrors = 4096;
+
+ExitInfo InfoOf(const siginfo_t& ended) {
+  if (ended.si_code == CLD_EXITED) return {ended.si_status, 0};
+  return {0, ended.si_status};
+}
+
+// The null-terminated array exec wants. The strings stay the caller's.
+std::vector<char*> Pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (const std::string& text : strings) {
+    pointers.push_back(const_cast<char*>(text.c_str()));  // NOLINT: exec does not write to it
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Result<Cloned> CloneWithoutClone3(uint64_t flags) {
+  int pidfd = -1;
+  // The raw call in fork's manner: no stack, so the child goes on here. clone(2) is not asked for
+  // a cgroup or for flags above 32 bits.
+  long pid = ::syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
+  if (pid < 0) return Failure("clone");
+  if (pid == 0) return Cloned{true, Child()};
+  return Cloned{false, Child(static_cast<pid_t>(pid), UniqueFd(pidfd))};
+}
+
+}  // namespace
+
+Child& Child::operator=(Child&& other) noexcept {
+  KillAndReap();
+  pid_ = std::exchange(other.pid_, 0);
+  pidfd_ = std::move(other.pidfd_);
+  return *this;
+}
+
+void Child::KillAndReap() {
+  if (!valid()) return;
+  (void)Signal(SIGKILL);  // ignoring: ESRCH, it ended by itself
+  (void)Wait();           // ignoring: nobody is left to be told
+}
+
+Status Child::Signal(int signal) const {
+  if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0) < 0)
+    return Failure(Text("pidfd_send_signal ", signal, " (pid ", pid_, ")"));
+  return Ok();
+}
+
+Result<ExitInfo> Child::Wait() {
+  siginfo_t ended = {};
+  while (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &ended, WEXITED) < 0) {
+    int err = errno;
+    if (err == EINTR) continue;
+    pid_ = 0;
+    return FailureOf(err, "waitid");
+  }
+  pid_ = 0;
+  return InfoOf(ended);
+}
+
+Result<Cloned> CloneProcess(uint64_t flags, int cgroup_fd) {
+  int pidfd = -1;
+  struct clone_args arguments = {};
+  arguments.flags = flags | CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<uintptr_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  if (cgroup_fd >= 0) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = static_cast<uint32_t>(cgroup_fd);
+  }
+  long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid == 0) return Cloned{true, Child()};
+  if (pid > 0) return Cloned{false, Child(static_cast<pid_t>(pid), UniqueFd(pidfd))};
+  int err = errno;
+  if (err == ENOSYS && cgroup_fd < 0) return CloneWithoutClone3(flags);
+  return FailureOf(err, cgroup_fd < 0 ? "clone3" : "clone3 into the cell's cgroup");
+}
+
+Status AssertSingleThread() {
+  struct stat info = {};
+  // A directory's link count is 2 and one for each subdirectory, here one a thread.
+  if (::stat("/proc/self/task", &info) < 0) return Failure("stat '/proc/self/task'");
+  if (info.st_nlink != 3) {
+    return Error(Kind::kInternal, Text("this process has ", static_cast<long>(info.st_nlink) - 2,
+                                       " threads, it must have one to clone"));
+  }
+  return Ok();
+}
+
+Status Unshare(int flags) {
+  if (::unshare(flags) < 0) return Failure(Text("unshare ", flags));
+  return Ok();
+}
+
+Status CloseRange(unsigned first, unsigned last) {
+  if (::syscall(SYS_close_range, first, last, 0) < 0)
+    return Failure(Text("close_range ", first, " ", last));
+  return Ok();
+}
+
+Status PlaceDescriptor(int fd, int number) {
+  if (fd == number) return KeepOnExec(fd);
+  if (::dup3(fd, number, 0) < 0) return Failure(Text("dup3 (fd ", fd, ") to ", number));
+  return Ok();
+}
+
+Error ExecuteDescriptor(int fd, const std::vector<std::string>& argv,
+                        const std::vector<std::string>& environment) {
+  std::vector<char*> arguments = Pointers(argv);
+  std::vector<char*> variables = Pointers(environment);
+  ::syscall(SYS_execveat, fd, "", arguments.data(), variables.data(), AT_EMPTY_PATH);
+  return Failure(Text("execveat '", argv.empty() ? "" : argv[0], "' (fd ", fd, ")"));
+}
+
+Result<ProgramResult> RunProgram(const std::vector<std::string>& argv, int timeout_ms) {
+  UniqueFd null = TRY(Open("/dev/null", O_RDWR));
+  Pipe errors = TRY(MakePipe(O_NONBLOCK));
+  UniqueFd program = TRY(Open(argv[0], O_PATH));
+  Cloned cloned = TRY(CloneProcess(0));
+  if (cloned.in_child) {
+    bool placed = PlaceDescriptor(null.get(), 0).ok() && PlaceDescriptor(null.get(), 1).ok() &&
+                  PlaceDescriptor(errors.write_end.get(), 2).ok();
+    if (placed) {
+      Error why = ExecuteDescriptor(program.get(), argv, {});
+      (void)WriteAll(2, why.text);  // ignoring: the exit status says it too
+    }
+    ExitNow(127);
+  }
+  errors.write_end.Reset();
+  short ended = TRY(Poll(cloned.child.pidfd(), POLLIN, timeout_ms));
+  if (ended == 0)
+    return Error(Kind::kSystem, Text(argv[0], " did not end in ", timeout_ms, " ms"), ETIMEDOUT);
+  ProgramResult result;
+  result.exit = TRY(cloned.child.Wait());
+  std::array<char, kMaxProgramErrors> text;
+  Result<std::size_t> got = Read(errors.read_end.get(), text);
+  if (got.ok()) result.errors.assign(text.data(), got.value());
+  return result;
+}
+
+void ExitNow(int status) { ::_exit(status); }
+
+}  // namespace taskcell::sys
