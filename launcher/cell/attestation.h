@@ -12,7 +12,8 @@
 namespace taskcell::cell {
 
 // The limits some cgroup really has, as read from its files; nullopt: no such file (or "max" is
-// kUnlimited).
+// kUnlimited). On a host that has no swap and counts none, memory_and_swap_bytes of the outside
+// half is memory_bytes.
 struct LimitsSeen {
   static constexpr uint64_t kUnlimited = ~uint64_t{0};
   std::optional<uint64_t> memory_bytes;
@@ -29,7 +30,7 @@ struct DeniedCall {
   int32_t result = 0;  // 0: it succeeded; > 0: its errno; -n: the process died of signal n
 };
 
-struct MountSeen {  // one planned mount as seen through the cell's root
+struct MountSeen {  // one mount point of the cell as seen through its root
   std::string target;
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -49,7 +50,10 @@ struct InterfaceSeen {
 
 struct DescriptorSeen {
   int32_t fd = 0;
-  std::string target;  // readlink of /proc/self/fd/N
+  std::string target;       // readlink of /proc/self/fd/N
+  uint32_t mode = 0;        // st_mode
+  uint32_t access = 0;      // O_RDONLY, O_WRONLY, O_RDWR or O_PATH
+  uint64_t filesystem = 0;  // fstatfs f_type, 0 where there is none
 };
 
 // What taskcell-init found about the cell it is PID 1 of, before any job exists. Every number is
@@ -78,6 +82,7 @@ struct InsideAttestation {
   std::vector<DescriptorSeen> descriptors;
   std::vector<std::string> environment_names;  // init's own environment
   std::string hostname;
+  std::string working_directory;  // readlink of /proc/self/cwd, before init left it
   uint16_t listener_port = 0;  // NetworkMode::kProvider: the loopback listener handed over the gate
 };
 

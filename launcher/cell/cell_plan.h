@@ -40,7 +40,8 @@ struct PlannedTmpfs {
   std::string target;
   uint64_t size_bytes = 0;
   uint32_t mode = 0700;
-  bool exec = false;  // nosuid and nodev always hold
+  bool exec = false;       // nosuid and nodev always hold
+  bool read_only = false;  // what covers an image's VOLUME: empty, and stays so
 };
 
 // Every limit is required: 0 is no limit and is refused by CheckPlan.
@@ -70,11 +71,21 @@ struct CellPlan {
   NetworkMode network = NetworkMode::kNone;
   std::string hostname = "taskcell";
   std::string working_directory = "/workspace";
+  // Names the image sets in the environment of PID 1 (its ENV); none of it reaches the job.
+  std::vector<std::string> image_environment;
 };
 
+inline constexpr std::size_t kMaxPlannedMounts = 256;  // binds and tmpfs together
+inline constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its NUL
+
+// True for an absolute path of at most kMaxPathBytes without NUL, '.', '..', '//' or trailing '/';
+// "/" itself is one.
+bool IsNormalPath(std::string_view path);
+
 // Refuses a plan that no cell could honour or that names something twice: ids of 0, limits of 0, a
-// target that is not absolute and normalised, two entries on one target, a target below /proc, /sys
-// or /dev, more than 256 mounts, a malformed run id, a tmpfs of size 0. Pure.
+// target that is not absolute and normalised, two entries on one target, a target at or below
+// /proc, /sys or /dev, more than kMaxPlannedMounts mounts, a malformed run id, a tmpfs of size 0.
+// Pure.
 Status CheckPlan(const CellPlan& plan);
 
 // One byte string for the way over a descriptor, and back. ParsePlan refuses anything malformed,

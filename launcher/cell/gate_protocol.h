@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,11 +16,11 @@ namespace taskcell::cell {
 // A message longer than one payload travels in parts of one type, in order, with nothing between
 // them.
 //
-// init -> host: kListener (payload: port; carries the descriptor; provider network only),
-// kAttestation (parts), then
-//   after the job came: kStarted | kRefused; kOutput*; kExit; nothing after kExit.
-// host -> init: kJob (parts: that is "go"), kSignal*, kCancel, kDone (evidence is read: init may
-// exit). When the gate closes at any time init kills everything and exits.
+// init -> host: kListener (payload: EncodePort; carries the descriptor; provider network only),
+// kAttestation (parts), then after the job came: kStarted, (kStdout | kStderr)*, kExit; or
+// kRefused. Nothing comes after kExit or kRefused; kRefused also comes instead of an attestation
+// that cannot be made. host -> init: kJob (parts: that is "go"), kSignal*, kCancel, kDone (evidence
+// is read: init may exit). When the gate closes at any time init kills everything and exits.
 enum class FrameType : uint8_t {
   kListener = 1,
   kAttestation = 2,
@@ -46,12 +47,19 @@ struct Frame {
 };
 
 std::string EncodeFrame(const Frame& frame);
+// The six bytes before a payload, for a sender that has its payload in a buffer already.
+std::array<char, kFrameHeaderBytes> EncodeHeader(FrameType type, bool last, uint32_t sequence);
 // Refuses a packet shorter than the header, an unknown type, a `last` other than 0 or 1.
 Result<Frame> ParseFrame(std::string_view packet);
 
+// The most bytes a whole message of this type may have: kMaxAttestationBytes, kMaxJobBytes, or one
+// frame's payload.
+std::size_t MaxMessageBytes(FrameType type);
+
 // Reassembles one direction of the gate: checks that sequence numbers run without gap, that parts
-// are not mixed, and that a message stays below its bound. Any violation is an Error of kind
-// kViolation and ends the gate.
+// are not mixed, that only an attestation and a job come in parts, and that a message stays within
+// its bound. Any violation is an Error of kind kViolation and ends the gate: a reader that refused
+// once refuses everything after.
 class FrameReader {
  public:
   struct Message {
@@ -64,6 +72,7 @@ class FrameReader {
 
  private:
   uint32_t next_sequence_ = 0;
+  bool failed_ = false;
   bool in_parts_ = false;
   FrameType part_type_ = FrameType::kDone;
   std::string parts_;
@@ -83,9 +92,18 @@ class FrameWriter {
     return Ok();
   }
 
+  // The header of a message of one frame whose payload the caller sends itself, right after it.
+  std::array<char, kFrameHeaderBytes> Header(FrameType type) {
+    return EncodeHeader(type, true, next_sequence_++);
+  }
+
  private:
   uint32_t next_sequence_ = 0;
 };
+
+// kListener's payload.
+std::string EncodePort(uint16_t port);
+Result<uint16_t> ParsePort(std::string_view payload);
 
 // Why a job did not start, or why init gave up. `stage` names the step ("landlock", "chdir",
 // "exec", ...).

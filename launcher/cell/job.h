@@ -34,12 +34,24 @@ struct Job {
       directories;  // further directories to create 0700, absolute, below a writable tmpfs
   std::vector<JobFile> files;
   JobStdio stdio = JobStdio::kInherit;
+  // kInherit: the job's process group becomes the foreground one of the terminal on descriptor 0.
+  // For a caller that was in the foreground itself; it takes the terminal back after the job.
+  bool foreground = false;
   std::string input;        // kRelay: the whole of stdin (the prompt), then end of file
   uint64_t timeout_ms = 0;  // 0: none; init's own second line, counted from the start of the job
   uint16_t loopback_port =
       0;  // the one port the job may connect to (Landlock, where the kernel has it); 0: not limited
 };
 
+// Refuses a job that no cell could run: an empty argv, an environment entry without a name, paths
+// that are not normalised, a file outside the home or without one, more than kMaxJobEntries
+// arguments, environment entries, directories or files, an input above kMaxInputBytes, an input
+// without kRelay. Pure.
+inline constexpr std::size_t kMaxJobEntries = 4096;
+inline constexpr std::size_t kMaxInputBytes = 4U << 20U;  // the prompt bound
+Status CheckJob(const Job& job);
+
+// ParseJob refuses anything malformed, truncated or with trailing bytes, and what CheckJob refuses.
 inline constexpr std::size_t kMaxJobBytes = 8U << 20U;  // a 4 MiB prompt and what goes with it
 std::string EncodeJob(const Job& job);
 Result<Job> ParseJob(std::string_view bytes);
