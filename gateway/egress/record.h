@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace taskcell::gateway {
+
+// One request a cell made, as the broker saw it.
+struct EgressRequest {
+  std::string method;
+  std::string path;  // as sent, printable, at most 256 bytes
+  int status = 0;    // what the cell was answered; 0: the cell went away before
+  int upstream_status = 0;
+  std::string code;  // empty: relayed; else why not, or what went wrong ("egress_server_tool", ...)
+  std::string model;  // as asked for, printable, at most 128 bytes
+  uint64_t tools_offered = 0;
+  std::vector<std::string> tools_called;  // by the model, in its answer; printable
+  uint64_t input_tokens = 0;
+  uint64_t output_tokens = 0;
+  std::string finish;      // the provider's own word: "end_turn", "tool_calls", "completed", ...
+  std::string error_type;  // of the provider's error body: "rate_limit_error", ...
+  uint64_t bytes_up = 0;
+  uint64_t bytes_down = 0;
+  int64_t started_ms = 0;   // after the cell was attached
+  int64_t duration_ms = 0;  // to the last byte
+};
+
+// Sums over all requests of a cell; cheap to copy while it runs.
+struct EgressTotals {
+  uint64_t requests = 0;
+  uint64_t refused = 0;      // by the broker's rules
+  uint64_t model_calls = 0;  // relayed to the provider and answered 200
+  uint64_t steps = 0;        // answers in which the model called a tool
+  uint64_t tool_calls = 0;
+  uint64_t input_tokens = 0;
+  uint64_t output_tokens = 0;
+  uint64_t bytes_up = 0;
+  uint64_t bytes_down = 0;
+  uint64_t auth_failures = 0;  // 401 and 403
+  uint64_t billing = 0;        // 402, or an error that names billing or quota
+  uint64_t rate_limited = 0;   // 429
+  uint64_t model_not_found = 0;
+  uint64_t provider_errors = 0;      // 5xx
+  uint64_t upstream_failures = 0;    // no usable answer at all
+  uint64_t connections_refused = 0;  // over the limit
+  int64_t retry_after_seconds = 0;   // of the last 429 that named it
+  int last_upstream_status = 0;
+  bool credential_echoed = false;  // the provider sent the credential back: the task must fail
+};
+
+// The evidence a task is classified by. What a program in the cell prints can be forged by a tool;
+// this can not.
+struct EgressRecord {
+  EgressTotals totals;
+  std::vector<EgressRequest> requests;    // in the order they ended
+  std::vector<std::string> tools_called;  // distinct names, first seen first
+  std::vector<std::string> tools_offered;
+};
+
+// The record as one JSON object, for a receipt.
+std::string RecordJson(const EgressRecord& record);
+
+}  // namespace taskcell::gateway

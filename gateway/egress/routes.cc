@@ -1,0 +1,209 @@
+#include "gateway/egress/routes.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::size_t kUrlBytes = 512;
+constexpr std::size_t kSecretBytes = 16U << 10;
+constexpr std::string_view kOAuthTokenPrefix = "sk-ant-oat";
+
+struct ProviderRow {
+  WireApi api;
+  std::string_view provider;
+  std::string_view address;
+};
+
+// Addresses of the platform's presets; for messages and responses the vendor's own API.
+constexpr ProviderRow kProviders[] = {
+    {WireApi::kAnthropicMessages, "anthropic", "https://api.anthropic.com"},
+    {WireApi::kOpenAiResponses, "openai", "https://api.openai.com/v1"},
+    {WireApi::kOpenAiChat, "openai", "https://api.openai.com/v1"},
+    {WireApi::kOpenAiChat, "minimax", "https://api.minimax.io/v1"},
+    {WireApi::kOpenAiChat, "deepseek", "https://api.deepseek.com/v1"},
+    {WireApi::kOpenAiChat, "openrouter", "https://openrouter.ai/api/v1"},
+    {WireApi::kOpenAiChat, "groq", "https://api.groq.com/openai/v1"},
+    {WireApi::kOpenAiChat, "xai", "https://api.x.ai/v1"},
+};
+
+bool IsLowerAlnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+std::string Lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+bool IsDottedAddress(std::string_view host) {
+  std::vector<std::string_view> parts = Split(host, '.');
+  return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+           std::optional<uint64_t> number = ParseUnsigned(part);
+           bool is_canonical = part.size() == 1 || part[0] != '0';
+           return number && *number <= 255 && !part.empty() && is_canonical;
+         });
+}
+
+// True for dot-separated labels of letters, digits and hyphens. A last label that begins with a
+// digit is how every odd spelling of an IPv4 address ends (0x7f000001, 127.1, 2130706433), and no
+// top-level domain does.
+bool IsHostName(std::string_view host) {
+  if (host.empty() || host.size() > 253) return false;
+  std::vector<std::string_view> labels = Split(host, '.');
+  for (std::string_view label : labels) {
+    if (label.empty() || label.size() > 63 || label.front() == '-' || label.back() == '-')
+      return false;
+    if (!std::all_of(label.begin(), label.end(),
+                     [](char c) { return IsLowerAlnum(c) || c == '-'; }))
+      return false;
+  }
+  char first = labels.back().front();
+  return first < '0' || first > '9';
+}
+
+bool IsPathPrefix(std::string_view path) {
+  if (path.find("//") != std::string_view::npos) return false;
+  for (std::string_view segment : Split(path, '/')) {
+    if (segment == "." || segment == "..") return false;
+  }
+  return std::all_of(path.begin(), path.end(), [](char c) {
+    return IsLowerAlnum(c) || (c >= 'A' && c <= 'Z') || c == '/' || c == '-' || c == '_' ||
+           c == '.' || c == '~';
+  });
+}
+
+Error UrlError(std::string_view url, std::string_view why) {
+  return Error(Kind::kConfig,
+               Text("provider address '", Printable(url), "' can't be used: ", why,
+                    ". Give https://host[:port][/path], or http:// for localhost, 127.0.0.1 or "
+                    "[::1] only."))
+      .Coded("invalid_config");
+}
+
+// Takes "host[:port]" or "[::1][:port]" apart.
+Status ParseAuthority(std::string_view url, std::string_view authority, Upstream* upstream) {
+  std::string_view port;
+  if (authority.starts_with("[")) {
+    if (!authority.starts_with("[::1]")) return UrlError(url, "[::1] is the only IPv6 address");
+    upstream->host = "::1";
+    port = authority.substr(5);
+  } else {
+    std::size_t colon = authority.find(':');
+    upstream->host = Lower(authority.substr(0, colon));
+    port = colon == std::string_view::npos ? "" : authority.substr(colon);
+    if (!IsHostName(upstream->host) && !IsDottedAddress(upstream->host))
+      return UrlError(url, "the host is not a plain name or dotted address");
+  }
+  upstream->loopback =
+      upstream->host == "localhost" || upstream->host == "127.0.0.1" || upstream->host == "::1";
+  upstream->port = upstream->https ? 443 : 80;
+  if (port.empty()) return Ok();
+  std::optional<uint64_t> number = ParseUnsigned(port.substr(1));
+  if (port[0] != ':' || !number || *number == 0 || *number > 65535)
+    return UrlError(url, "the port is not a number from 1 to 65535");
+  upstream->port = static_cast<uint16_t>(*number);
+  return Ok();
+}
+
+Result<Credential> CredentialFor(WireApi api, std::string secret) {
+  bool is_printable =
+      std::all_of(secret.begin(), secret.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  if (secret.empty() || secret.size() > kSecretBytes || !is_printable) {
+    return Error(Kind::kConfig,
+                 "the account's secret is empty, too long or not one word of printable ASCII, so "
+                 "it can't be sent as a credential: store it anew")
+        .Coded("no_account");
+  }
+  Credential credential;
+  if (api != WireApi::kAnthropicMessages) {
+    credential.header = "authorization";
+    credential.prefix = "Bearer ";
+  } else if (secret.starts_with(kOAuthTokenPrefix)) {
+    credential.header = "authorization";
+    credential.prefix = "Bearer ";
+    credential.beta = "oauth-2025-04-20";
+  } else {
+    credential.header = "x-api-key";
+  }
+  credential.secret = std::move(secret);
+  return credential;
+}
+
+}  // namespace
+
+std::string_view OverrideVariable(std::string_view provider) {
+  if (provider == "anthropic") return "ANTHROPIC_BASE_URL";
+  if (provider == "openai") return "OPENAI_BASE_URL";
+  return "";
+}
+
+std::string_view ProviderAddress(WireApi api, std::string_view provider) {
+  for (const ProviderRow& row : kProviders) {
+    if (row.api == api && row.provider == provider) return row.address;
+  }
+  return "";
+}
+
+Result<Upstream> ParseUpstream(std::string_view url) {
+  if (url.size() > kUrlBytes) return UrlError(url.substr(0, 64), "it is longer than 512 bytes");
+  Upstream upstream;
+  std::string_view rest = url;
+  if (rest.starts_with("https://")) {
+    rest.remove_prefix(8);
+  } else if (rest.starts_with("http://")) {
+    upstream.https = false;
+    rest.remove_prefix(7);
+  } else {
+    return UrlError(url, "it begins with neither https:// nor http://");
+  }
+  std::size_t slash = std::min(rest.find('/'), rest.size());
+  TRY(ParseAuthority(url, rest.substr(0, slash), &upstream));
+  if (!upstream.https && !upstream.loopback)
+    return UrlError(url, "http would send the credential in the clear");
+  std::string_view path = rest.substr(slash);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  if (!IsPathPrefix(path)) return UrlError(url, "the path holds more than plain segments");
+  upstream.prefix = path;
+  return upstream;
+}
+
+Result<Route> RouteFor(RouteRequest request) {
+  std::string_view address = ProviderAddress(request.api, request.provider);
+  if (address.empty()) {
+    return Error(Kind::kConfig,
+                 Text("the provider '", Printable(request.provider),
+                      "' is not known for this runtime: name one of the presets in [model] "
+                      "preferred as <provider>/<model>"))
+        .Coded("invalid_config");
+  }
+  bool is_any_empty = std::any_of(request.models.begin(), request.models.end(),
+                                  [](const std::string& model) { return model.empty(); });
+  if (request.models.empty() || is_any_empty) {
+    return Error(Kind::kConfig, "the agent has no model: set [model] preferred in agent.toml")
+        .Coded("invalid_config");
+  }
+  Route route;
+  route.api = request.api;
+  route.overridden = !request.override_url.empty();
+  Result<Upstream> upstream = ParseUpstream(route.overridden ? request.override_url : address);
+  if (!upstream.ok()) return std::move(upstream).With(OverrideVariable(request.provider)).error();
+  route.upstream = std::move(upstream).value();
+  route.credential = TRY(CredentialFor(request.api, std::move(request.secret)));
+  route.provider = std::move(request.provider);
+  route.models = std::move(request.models);
+  return route;
+}
+
+std::string PlaceholderFor(const Credential& credential) {
+  constexpr std::string_view kFiller = "taskcell-placeholder-0000000000000000000000000000";
+  if (!credential.beta.empty()) return Text("sk-ant-oat01-", kFiller);
+  if (credential.header == "x-api-key") return Text("sk-ant-api03-", kFiller);
+  return Text("sk-", kFiller);
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/egress/route.h"
+#include "launcher/base/result.h"
+
+namespace taskcell::gateway {
+
+struct RouteRequest {
+  WireApi api = WireApi::kOpenAiChat;
+  std::string provider;             // a provider id of the account store
+  std::vector<std::string> models;  // the agent's model and what its program maps it to
+  std::string secret;               // an API key, or an sk-ant-oat token of `claude setup-token`
+  std::string override_url;  // value of OverrideVariable(provider) in the gateway's environment
+};
+
+// The environment variable of the gateway that replaces a provider's own address:
+// ANTHROPIC_BASE_URL or OPENAI_BASE_URL; empty for a provider without one. It is the operator's,
+// not the cell's: the gateway reads it, no job ever does.
+std::string_view OverrideVariable(std::string_view provider);
+
+// The address of a provider, "" for one that is not known or does not speak `api`.
+std::string_view ProviderAddress(WireApi api, std::string_view provider);
+
+// Parses an address the way the platform takes it: https, or http for localhost, 127.0.0.1 and
+// [::1] only; a plain host name or dotted address; no userinfo, query or fragment; trailing slashes
+// are dropped. Odd spellings of an address (0x7f.1, 2130706433, a trailing dot, zone ids, IDNA) are
+// refused.
+Result<Upstream> ParseUpstream(std::string_view url);
+
+// Builds the route. An unknown provider, an unusable override, no model or an empty or unprintable
+// secret is an Error of kind kConfig; its text never holds the secret.
+Result<Route> RouteFor(RouteRequest request);
+
+// What a program in the cell is given instead of the credential: of the shape it expects, so that
+// it picks the same kind of authentication.
+std::string PlaceholderFor(const Credential& credential);
+
+}  // namespace taskcell::gateway
