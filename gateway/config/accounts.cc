@@ -1,0 +1,304 @@
+#include "gateway/config/accounts.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "gateway/config/secret.h"
+#include "gateway/config/table_reader.h"
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kInvalidConfig = "invalid_config";
+constexpr int64_t kApiKeyPriority = 10;
+constexpr int64_t kOauthPriority = 5;
+constexpr int64_t kEnvironmentPriority = 99;
+
+struct Provider {
+  std::string_view id;
+  std::array<std::string_view, 2> variables;
+};
+constexpr std::array<Provider, 11> kProviders = {{
+    {"anthropic", {"ANTHROPIC_API_KEY", ""}},
+    {"openai", {"OPENAI_API_KEY", ""}},
+    {"gemini", {"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
+    {"xai", {"XAI_API_KEY", ""}},
+    {"deepseek", {"DEEPSEEK_API_KEY", ""}},
+    {"minimax", {"MINIMAX_API_KEY", ""}},
+    {"groq", {"GROQ_API_KEY", ""}},
+    {"together", {"TOGETHER_API_KEY", ""}},
+    {"mistral", {"MISTRAL_API_KEY", ""}},
+    {"openrouter", {"OPENROUTER_API_KEY", ""}},
+    {"qwen", {"DASHSCOPE_API_KEY", "QWEN_API_KEY"}},
+}};
+
+bool SameIgnoringCase(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && ::strncasecmp(a.c_str(), b.c_str(), a.size()) == 0;
+}
+
+// Reads secrets of one home: the key file is opened when the first encrypted value asks for it.
+class SecretReader {
+ public:
+  SecretReader(int home_fd, const Environment& environment)
+      : home_fd_(home_fd), environment_(environment) {}
+
+  Result<std::string> Encrypted(const std::string& value) {
+    if (!key_.has_value()) key_ = ReadKeyfile(home_fd_);
+    if (!key_->ok()) return key_->error();
+    std::string plain = TRY(Decrypt(value, key_->value()));
+    return Plain(plain);
+  }
+
+  Result<std::string> Plain(std::string_view value) const {
+    if (IsSecretReference(value)) return ResolveReference(value, environment_);
+    return std::string(Trim(value));
+  }
+
+ private:
+  int home_fd_;
+  const Environment& environment_;
+  std::optional<Result<std::string>> key_;
+};
+
+// Fills in the secret from the first of `encrypted` and `plain` keys that is set, or the reason why
+// there is none. A broken encrypted value is never passed over for a plain one.
+Status ReadSecret(const TableReader& reader, SecretReader& secrets, Account& account,
+                  std::initializer_list<std::string_view> encrypted,
+                  std::initializer_list<std::string_view> plain, bool only_references) {
+  for (bool is_encrypted : {true, false}) {
+    for (std::string_view key : is_encrypted ? encrypted : plain) {
+      std::string value;
+      TRY(reader.String(key, value));
+      value = Trim(value);
+      if (value.empty()) continue;
+      if (!is_encrypted && only_references && !IsSecretReference(value)) continue;
+      Result<std::string> secret = is_encrypted ? secrets.Encrypted(value) : secrets.Plain(value);
+      if (!secret.ok()) {
+        account.unavailable = Text(key, ": ", secret.error().text);
+        return Ok();
+      }
+      account.secret = std::move(secret).value();
+      if (account.secret.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
+        account.secret.clear();
+        account.unavailable = Text(key, " holds a line break or a NUL byte");
+      }
+      return Ok();
+    }
+  }
+  account.unavailable = "it has no secret";
+  return Ok();
+}
+
+// True when an RFC 3339 time lies in the past; unreadable counts as past.
+bool IsPast(const std::string& expires_at) {
+  struct tm parts = {};
+  const char* rest = ::strptime(expires_at.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest == nullptr) rest = ::strptime(expires_at.c_str(), "%Y-%m-%d %H:%M:%S", &parts);
+  if (rest == nullptr) return true;
+  if (*rest == '.') do
+      ++rest;
+    while (*rest >= '0' && *rest <= '9');
+  int64_t offset = 0;
+  if (*rest == '+' || *rest == '-') {
+    auto hours = ParseUnsigned(std::string_view(rest + 1).substr(0, 2));
+    std::string_view tail = std::string_view(rest).size() == 6 ? rest + 4 : "";
+    auto minutes = ParseUnsigned(tail);
+    if (!hours.has_value() || !minutes.has_value()) return true;
+    offset = static_cast<int64_t>(*hours * 3600 + *minutes * 60) * (*rest == '-' ? -1 : 1);
+  } else if (std::string_view(rest) != "Z") {
+    return true;
+  }
+  return ::timegm(&parts) - offset <= ::time(nullptr);
+}
+
+Status ReadOauth(const TableReader& reader, SecretReader& secrets, Account& account) {
+  TRY(ReadSecret(reader, secrets, account, {"oauth_token_enc"}, {"oauth_token"}, true));
+  if (const ConfigValue* expires = reader.Find("expires_at");
+      expires != nullptr && !expires->text.empty() && IsPast(expires->text))
+    account.unavailable = "it is past its expires_at, or that is no RFC 3339 time";
+  return Ok();
+}
+
+Result<Account> ReadAccount(const ConfigValue& table, SecretReader& secrets) {
+  TableReader reader(&table, "[accounts]");
+  Account account;
+  account.id = "unnamed";
+  account.provider = "anthropic";
+  std::string type = "api_key";
+  TRY(reader.String("id", account.id));
+  TRY(reader.String("type", type));
+  TRY(reader.String("provider", account.provider));
+  TRY(reader.String("label", account.label));
+  TRY(reader.Strings("tags", account.tags));
+  if (account.provider == "google") account.provider = "gemini";
+  if (type != "api_key" && type != "oauth")
+    return reader.Complain("type", "must be \"api_key\" or \"oauth\"");
+  account.type = type == "oauth" ? AccountType::kOauth : AccountType::kApiKey;
+  account.priority = account.type == AccountType::kOauth ? kOauthPriority : kApiKeyPriority;
+  if (const ConfigValue* priority = reader.Find("priority"); priority != nullptr) {
+    if (priority->type != ConfigValue::Type::kInteger)
+      return reader.Complain("priority", "must be an integer");
+    account.priority = priority->integer;
+  }
+  if (account.type == AccountType::kOauth) {
+    TRY(ReadOauth(reader, secrets, account));
+  } else {
+    TRY(ReadSecret(reader, secrets, account, {"anthropic_api_key_enc", "api_key_enc"},
+                   {"anthropic_api_key", "api_key"}, false));
+  }
+  return account;
+}
+
+Result<std::vector<Account>> ReadConfigured(const ConfigValue& config, SecretReader& secrets) {
+  std::vector<Account> accounts;
+  const ConfigValue* list = config.Find("accounts");
+  if (list == nullptr) return accounts;
+  if (list->type != ConfigValue::Type::kArray || list->array.size() > kMaxAccounts)
+    return Error(Kind::kConfig,
+                 Text("[[accounts]] must be an array of at most ", kMaxAccounts, " tables"));
+  for (const ConfigValue& table : list->array) {
+    if (!table.IsTable()) return Error(Kind::kConfig, "[[accounts]] must hold tables only");
+    accounts.push_back(TRY(ReadAccount(table, secrets)));
+  }
+  return accounts;
+}
+
+Account FromEnvironment(std::string id, std::string_view provider, AccountType type,
+                        int64_t priority, std::string_view secret) {
+  Account account;
+  account.id = std::move(id);
+  account.provider = provider;
+  account.type = type;
+  account.priority = priority;
+  account.secret = Trim(secret);
+  return account;
+}
+
+// [api] of config.toml: one Anthropic key, used when no account is configured.
+Status AddApiTable(const ConfigValue& config, SecretReader& secrets,
+                   std::vector<Account>& accounts) {
+  TableReader reader(TRY(FindTable(config, {"api"})), "api");
+  bool set = false;
+  for (std::string_view key :
+       {"anthropic_api_key_enc", "api_key_enc", "anthropic_api_key", "api_key"})
+    set = set || reader.Find(key) != nullptr;
+  if (!set) return Ok();
+  Account account;
+  account.id = "main";
+  account.provider = "anthropic";
+  account.priority = kApiKeyPriority;
+  TRY(ReadSecret(reader, secrets, account, {"anthropic_api_key_enc", "api_key_enc"},
+                 {"anthropic_api_key", "api_key"}, false));
+  accounts.push_back(std::move(account));
+  return Ok();
+}
+
+void AddEnvironment(const Environment& environment, std::vector<Account>& accounts) {
+  const std::vector<Account> configured = accounts;
+  if (std::string_view token = Lookup(environment, "CLAUDE_CODE_OAUTH_TOKEN"); !Trim(token).empty())
+    accounts.push_back(
+        FromEnvironment("oauth-default", "anthropic", AccountType::kOauth, 1, token));
+  for (const Provider& provider : kProviders) {
+    bool has = std::any_of(configured.begin(), configured.end(),
+                           [&](const Account& account) { return account.provider == provider.id; });
+    if (has) continue;
+    for (std::string_view variable : provider.variables) {
+      std::string_view secret = variable.empty() ? "" : Lookup(environment, variable);
+      if (Trim(secret).empty()) continue;
+      std::string id = provider.id == "anthropic" ? std::string("env") : Text(provider.id, "-env");
+      accounts.push_back(FromEnvironment(std::move(id), provider.id, AccountType::kApiKey,
+                                         kEnvironmentPriority, secret));
+      break;
+    }
+  }
+}
+
+Result<std::vector<Account>> Load(const ConfigValue& config, int home_fd,
+                                  const Environment& environment) {
+  SecretReader secrets(home_fd, environment);
+  std::vector<Account> accounts = TRY(ReadConfigured(config, secrets));
+  if (accounts.empty()) TRY(AddApiTable(config, secrets, accounts));
+  bool inherit = true;
+  TableReader loading(TRY(FindTable(config, {"account_loading"})), "account_loading");
+  TRY(loading.Boolean("inherit_host_credentials", inherit));
+  if (inherit) AddEnvironment(environment, accounts);
+  std::stable_sort(accounts.begin(), accounts.end(),
+                   [](const Account& a, const Account& b) { return a.priority < b.priority; });
+  return accounts;
+}
+
+bool InPool(const Account& account, const std::vector<std::string>& pool) {
+  if (pool.empty()) return true;
+  auto named = [&](const std::string& name) {
+    return !name.empty() && std::any_of(pool.begin(), pool.end(), [&](const std::string& entry) {
+      return SameIgnoringCase(entry, name);
+    });
+  };
+  return named(account.id) || named(account.label) ||
+         std::any_of(account.tags.begin(), account.tags.end(), named);
+}
+
+// What the guide's table says this family takes.
+std::string Accepted(const AccountWish& wish) {
+  if (wish.family == "claude")
+    return "an Anthropic API key, or an OAuth account with a stored token (`claude setup-token`); "
+           "an account that only lives in the host keychain cannot enter the container";
+  if (wish.family == "codex") return "an OpenAI API key";
+  return Text("an API key account of provider `", Printable(wish.provider), "`");
+}
+
+// Why this account does not do; empty when it does.
+std::string Unfit(const Account& account, const AccountWish& wish) {
+  if (!account.unavailable.empty()) return account.unavailable;
+  if (account.type == AccountType::kOauth && !wish.oauth_token)
+    return "an OAuth account; this runtime needs an API key in this version of taskcell";
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string_view> KeyVariables(std::string_view provider) {
+  std::vector<std::string_view> names;
+  for (const Provider& known : kProviders) {
+    if (known.id != provider) continue;
+    for (std::string_view name : known.variables)
+      if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+Result<std::vector<Account>> LoadAccounts(const ConfigValue& config, int home_fd,
+                                          const Environment& environment) {
+  Result<std::vector<Account>> accounts = Load(config, home_fd, environment);
+  if (accounts.ok()) return accounts;
+  return std::move(accounts).error().Coded(kInvalidConfig);
+}
+
+Result<Account> ChooseAccount(const std::vector<Account>& accounts, const AccountWish& wish) {
+  constexpr int kMaxReasons = 4;
+  std::string passed_over;
+  int reasons = 0;
+  for (const Account& account : accounts) {
+    if (account.provider != wish.provider || !InPool(account, wish.pool)) continue;
+    std::string why = Unfit(account, wish);
+    if (why.empty()) return account;
+    if (reasons++ < kMaxReasons)
+      passed_over += Text("; account `", Printable(account.id), "`: ", why);
+  }
+  return Error(Kind::kConfig,
+               Text("no account can run `", wish.family,
+                    "` inside the sandbox; it "
+                    "needs ",
+                    Accepted(wish), passed_over,
+                    wish.pool.empty() ? "" : "; only the agent's account_pool counts"))
+      .Coded("no_account");
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/config/home.h"
+#include "gateway/config/value.h"
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::gateway {
+
+inline constexpr uint64_t kDefaultTimeoutMs = 1800000;
+inline constexpr uint64_t kMaxTimeoutMs = uint64_t{7} * 24 * 3600 * 1000;  // a week
+inline constexpr std::size_t kMaxAgents = 4096;  // directories below agents/
+inline constexpr std::size_t kMaxAgentNameBytes = 128;
+
+// [taskcell.limits]: what an agent asks to have less of than [container.sandbox] gives.
+struct LimitOverrides {
+  std::optional<uint64_t> memory_bytes;
+  std::optional<uint64_t> pids;
+  std::optional<uint64_t> cpu_millis;
+  std::optional<uint64_t> max_turns;
+};
+
+// agent.toml, as far as a task needs it. Read afresh for every task.
+struct AgentConfig {
+  std::string name;      // [agent] name: the key
+  std::string role;      // "main": the default agent
+  std::string provider;  // [runtime] provider as written; empty: the default
+  std::string model;     // [model] preferred, trimmed; may be empty
+  std::vector<std::string> account_pool;
+  bool sandbox_enabled = false;
+  bool network_access = false;
+  uint64_t timeout_ms = kDefaultTimeoutMs;  // may be 0 as read: refused at admission
+  std::vector<std::string> denied_tools;    // sorted, unique; "computer" unless computer_use
+  LimitOverrides limits;
+};
+
+// Reads a parsed agent.toml; kConfig with the code invalid_config for a wrong type. Keys that
+// belong to the platform are ignored, [taskcell] is strict. Pure.
+Result<AgentConfig> ReadAgentConfig(const ConfigValue& document);
+
+// An agent as found in a home.
+struct Agent {
+  AgentConfig config;
+  std::string directory_name;  // below agents/
+  UniqueFd directory;          // pinned; O_RDONLY
+  std::vector<std::string> warnings;
+};
+
+// Finds the agent whose [agent] name is `name` ("default": the one whose role is main) below
+// <home>/agents; directories that begin with '_' or '.' are not agents. Where
+// <home>/agent_resolved/<name>.toml exists it replaces agent.toml. Error codes: agent_not_found;
+// invalid_config when the directory of that name holds an agent.toml that cannot be used;
+// agent_dir_unmountable when the directory is no real directory.
+Result<Agent> FindAgent(const Home& home, std::string_view name);
+
+// True for names an agent can have: [A-Za-z0-9_-], at most kMaxAgentNameBytes.
+bool IsAgentName(std::string_view name);
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,107 @@
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "gateway/config/agent_config.h"
+#include "gateway/config/toml_document.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kAgentNotFound = "agent_not_found";
+constexpr std::string_view kInvalidConfig = "invalid_config";
+constexpr std::string_view kUnmountable = "agent_dir_unmountable";
+
+Error NotFound(std::string_view name) {
+  return Error(Kind::kConfig, Text("the agent is not registered: no agents/*/agent.toml of this "
+                                   "home has [agent] name = \"",
+                                   Printable(name.substr(0, kMaxAgentNameBytes)), "\""))
+      .Coded(kAgentNotFound);
+}
+
+// The names below agents/ that can be agents, sorted, so that the same home always gives the same
+// answer.
+Result<std::vector<std::string>> AgentDirectories(int agents_fd) {
+  std::vector<std::string> names;
+  for (const sys::DirectoryEntry& entry :
+       TRY(sys::ListDirectory(agents_fd, kMaxAgents).With("agents")))
+    if (!entry.name.starts_with('_') && !entry.name.starts_with('.')) names.push_back(entry.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<AgentConfig> ReadFrom(int dir_fd, const std::string& path) {
+  Result<ConfigValue> document = ReadToml(dir_fd, path, path);
+  if (!document.ok()) return std::move(document).error().Coded(kInvalidConfig);
+  return ReadAgentConfig(document.value());
+}
+
+bool Matches(const AgentConfig& config, std::string_view name) {
+  return config.name == name || (name == "default" && config.role == "main");
+}
+
+Result<UniqueFd> OpenAgentDirectory(int agents_fd, const std::string& name) {
+  Result<UniqueFd> directory =
+      sys::OpenAt2(agents_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath);
+  if (directory.ok()) return directory;
+  return Error(Kind::kConfig,
+               Text("the agent directory cannot be mounted: ", directory.error().text),
+               directory.error().err)
+      .Coded(kUnmountable);
+}
+
+// A preset that was bound to the agent replaces its agent.toml.
+Status ApplyResolved(const Home& home, AgentConfig& config) {
+  std::string path = Text("agent_resolved/", config.name, ".toml");
+  Result<AgentConfig> resolved = ReadFrom(home.fd.get(), path);
+  if (!resolved.ok()) {
+    if (resolved.error().err == ENOENT) return Ok();
+    return std::move(resolved).error();
+  }
+  resolved->name = config.name;
+  config = std::move(resolved).value();
+  return Ok();
+}
+
+}  // namespace
+
+Result<Agent> FindAgent(const Home& home, std::string_view name) {
+  if (!IsAgentName(name)) return NotFound(name);
+  Result<UniqueFd> agents =
+      sys::OpenAt2(home.fd.get(), "agents", O_RDONLY | O_DIRECTORY, sys::kResolveBeneath);
+  if (!agents.ok()) {
+    if (agents.error().err == ENOENT) return NotFound(name);
+    return std::move(agents).error().With("agents").Coded(kInvalidConfig);
+  }
+  std::optional<AgentConfig> found;
+  std::optional<Error> own_error;
+  std::string directory_name;
+  std::vector<std::string> warnings;
+  for (const std::string& entry : TRY(AgentDirectories(agents->get()))) {
+    Result<AgentConfig> config = ReadFrom(agents->get(), Text(entry, "/agent.toml"));
+    if (!config.ok()) {
+      // Another agent's broken file must not stop this one; but the directory of this very name
+      // tells more than "not found".
+      if (entry == name && config.error().err != ENOENT) own_error = config.error();
+      continue;
+    }
+    if (!Matches(config.value(), name)) continue;
+    if (found.has_value())
+      warnings.push_back(Text("agents/", Printable(directory_name), " and agents/",
+                              Printable(entry), " both are agent ", name, "; the second is used"));
+    found = std::move(config).value();
+    directory_name = entry;
+  }
+  if (!found.has_value()) {
+    if (own_error.has_value()) return *std::move(own_error);
+    return NotFound(name);
+  }
+  TRY(ApplyResolved(home, *found));
+  return Agent{*std::move(found), directory_name,
+               TRY(OpenAgentDirectory(agents->get(), directory_name)), std::move(warnings)};
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,68 @@
+#include "gateway/config/home.h"
+
+#include <fcntl.h>
+#include <openssl/sha.h>
+
+#include <array>
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+bool DirectoryExists(const std::string& path) { return sys::Open(path, O_PATH | O_DIRECTORY).ok(); }
+
+}  // namespace
+
+Result<std::string> ChooseHome(const std::string& option, const Environment& environment) {
+  if (!Trim(option).empty()) return option;
+  for (std::string_view name : {"TASKCELL_HOME", "DUDUCLAW_HOME"}) {
+    std::string_view value = Lookup(environment, name);
+    if (!Trim(value).empty()) return std::string(value);
+  }
+  std::string_view user_home = Lookup(environment, "HOME");
+  if (Trim(user_home).empty())
+    return Error(Kind::kConfig,
+                 "the gateway home cannot be resolved: HOME is not set; give --home DIR or set "
+                 "TASKCELL_HOME");
+  std::string own = Text(user_home, "/.taskcell");
+  std::string platform = Text(user_home, "/.duduclaw");
+  if (!DirectoryExists(own) && DirectoryExists(platform)) return platform;
+  return own;
+}
+
+Result<Home> OpenHome(const std::string& path) {
+  Home home;
+  Result<UniqueFd> opened = sys::Open(path, O_RDONLY | O_DIRECTORY);
+  if (!opened.ok()) {
+    return Error(Kind::kConfig,
+                 Text("the home directory '", Printable(path), "' cannot be opened: ",
+                      opened.error().err == ENOENT ? "it does not exist"
+                                                   : std::string_view(opened.error().text),
+                      "; give --home DIR, set TASKCELL_HOME, or create it"),
+                 opened.error().err);
+  }
+  home.fd = std::move(opened).value();
+  home.path = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", home.fd.get())));
+  home.label = HomeLabel(home.path);
+  return home;
+}
+
+std::string HomeLabel(const std::string& canonical_path) {
+  constexpr std::size_t kLabelBytes = 16;
+  constexpr char kHex[] = "0123456789abcdef";
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): OpenSSL takes unsigned bytes
+  ::SHA256(reinterpret_cast<const unsigned char*>(canonical_path.data()), canonical_path.size(),
+           digest.data());
+  std::string label;
+  for (std::size_t i = 0; i < kLabelBytes; ++i) {
+    label += kHex[digest[i] >> 4U];
+    label += kHex[digest[i] & 15U];
+  }
+  return label;
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "gateway/config/environment.h"
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::gateway {
+
+// The directory everything about one installation lies in, opened once. Everything below it is
+// reached through `fd`, without symbolic links.
+struct Home {
+  UniqueFd fd;
+  std::string path;  // canonical: no symbolic link in it
+  std::string
+      label;  // first 32 hex digits of the SHA-256 of `path`; tells homes apart on one engine
+};
+
+// Picks the home directory: `option` (--home), TASKCELL_HOME, DUDUCLAW_HOME, else below HOME the
+// first of .taskcell and .duduclaw that exists, else .taskcell. A blank value counts as unset. The
+// result need not exist. kConfig when none of these is set.
+Result<std::string> ChooseHome(const std::string& option, const Environment& environment);
+
+// Opens a home that must exist; kConfig, naming the path and the ways to choose another, when it
+// does not. A symbolic link at `path` itself is the operator's own and is followed once, here.
+Result<Home> OpenHome(const std::string& path);
+
+// The label of a home with this canonical path.
+std::string HomeLabel(const std::string& canonical_path);
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gateway/config/environment.h"
+#include "launcher/base/result.h"
+
+namespace taskcell::gateway {
+
+inline constexpr std::size_t kKeyBytes = 32;                // <home>/.keyfile, exactly
+inline constexpr std::size_t kMaxSecretBytes = 64U << 10U;  // one secret, also its file
+
+// Reads <home>/.keyfile. kConfig when it is missing or not exactly kKeyBytes long; it is never
+// made.
+Result<std::string> ReadKeyfile(int home_fd);
+
+// Decrypts an `*_enc` value: standard base64 of a 12-byte nonce, the ciphertext and a 16-byte tag,
+// AES-256-GCM without additional data (compatibility facts 3.3). kConfig when anything does not
+// fit; nothing of the value is in the text. Pure.
+Result<std::string> Decrypt(std::string_view encoded, std::string_view key);
+
+// The inverse, for tests and tools: `nonce` is 12 bytes and must not be used twice with one key.
+Result<std::string> Encrypt(std::string_view plain, std::string_view key, std::string_view nonce);
+
+// True for "secret://...".
+bool IsSecretReference(std::string_view value);
+
+// Follows one reference: secret://env/NAME and secret://file//abs/path. kUnsupported for the
+// platform's other backends (keychain, local, vault, onepassword, infisical), kConfig for a
+// malformed one or one that leads nowhere: a reference is never itself taken for a secret. The
+// result is trimmed and not empty.
+Result<std::string> ResolveReference(std::string_view reference, const Environment& environment);
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,98 @@
+#include "gateway/config/taskcell_settings.h"
+
+#include "gateway/config/table_reader.h"
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kInvalidConfig = "invalid_config";
+constexpr std::string_view kNotYet = "is not supported by this version of taskcell; remove it";
+
+Status ReadEngine(const TableReader& reader, TaskcellSettings& settings) {
+  std::string engine = "auto";
+  TRY(reader.String("engine", engine));
+  if (engine == "auto") {
+    settings.engine = EngineChoice::kAuto;
+  } else if (engine == "docker") {
+    settings.engine = EngineChoice::kDocker;
+  } else if (engine == "native") {
+    settings.engine = EngineChoice::kNative;
+  } else if (engine == "podman") {
+    return reader.Complain("engine",
+                           "= \"podman\" is not supported by this version of taskcell; "
+                           "use \"docker\" or \"native\"");
+  } else {
+    return reader.Complain("engine", "must be \"auto\", \"docker\" or \"native\"");
+  }
+  return Ok();
+}
+
+Status ReadEngineSocket(const TableReader& reader, TaskcellSettings& settings) {
+  if (reader.Find("engine_socket") == nullptr) return Ok();
+  TRY(reader.String("engine_socket", settings.engine_socket));
+  std::string_view socket = settings.engine_socket;
+  if (!socket.starts_with('/') && !socket.starts_with("unix:/"))
+    return reader.Complain("engine_socket", "must be an absolute path or a unix:// URL");
+  if (socket.find('\0') != std::string_view::npos)
+    return reader.Complain("engine_socket", "must not hold a NUL byte");
+  return Ok();
+}
+
+Status ReadRoot(const TableReader& reader, TaskcellSettings& settings) {
+  TRY(reader.String("root", settings.root));
+  if (settings.root == "host") return Ok();
+  if (!settings.root.starts_with('/') || settings.root.find('\0') != std::string::npos)
+    return reader.Complain("root", "must be \"host\" or the absolute path of a directory");
+  return Ok();
+}
+
+// Keys with one value that is built already: any other is refused by name.
+Status ReadOnlyValue(const TableReader& reader, std::string_view key, std::string_view built,
+                     std::string_view later) {
+  std::string value(built);
+  TRY(reader.String(key, value));
+  if (value == built) return Ok();
+  if (value == later)
+    return reader.Complain(key, Text("= \"", later,
+                                     "\" is not supported by this version of "
+                                     "taskcell; use \"",
+                                     built, "\""));
+  return reader.Complain(key, Text("must be \"", built, "\" or \"", later, "\""));
+}
+
+Status RefuseWhatIsNotBuilt(const TableReader& reader) {
+  TRY(ReadOnlyValue(reader, "egress", "provider", "open"));
+  TRY(ReadOnlyValue(reader, "unsafe_subtree", "prune", "skip"));
+  std::vector<std::string> allow_missing;
+  TRY(reader.Strings("allow_missing", allow_missing));
+  if (!allow_missing.empty()) return reader.Complain("allow_missing", kNotYet);
+  for (std::string_view key :
+       {"max_concurrent", "upstream_proxy", "ca_file", "retention", "prices"}) {
+    if (reader.Find(key) != nullptr) return reader.Complain(key, kNotYet);
+  }
+  return Ok();
+}
+
+Result<TaskcellSettings> Read(const ConfigValue& config) {
+  TaskcellSettings settings;
+  TableReader reader(TRY(FindTable(config, {"taskcell"})), "taskcell");
+  TRY(reader.CheckKeys({"engine", "engine_socket", "root", "egress", "allow_missing",
+                        "unsafe_subtree", "max_concurrent", "upstream_proxy", "ca_file",
+                        "retention", "prices"}));
+  TRY(ReadEngine(reader, settings));
+  TRY(ReadEngineSocket(reader, settings));
+  TRY(ReadRoot(reader, settings));
+  TRY(RefuseWhatIsNotBuilt(reader));
+  return settings;
+}
+
+}  // namespace
+
+Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config) {
+  Result<TaskcellSettings> settings = Read(config);
+  if (settings.ok()) return settings;
+  return std::move(settings).error().Coded(kInvalidConfig);
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gateway/config/value.h"
+#include "launcher/base/result.h"
+
+namespace taskcell::gateway {
+
+enum class EngineChoice : uint8_t { kAuto, kDocker, kNative };
+
+// [taskcell] of config.toml: taskcell's own settings, all optional.
+struct TaskcellSettings {
+  EngineChoice engine = EngineChoice::kAuto;
+  std::string engine_socket;  // absolute path or unix:// URL; empty: as the environment says
+  std::string root = "host";  // native cells: "host" or the absolute path of a root directory
+};
+
+// Reads the section from a parsed config.toml. kConfig with the code invalid_config for an unknown
+// key, a wrong type or value, and for what this version does not offer yet (engine "podman", egress
+// "open", allow_missing, unsafe_subtree "skip", max_concurrent, upstream_proxy, ca_file, retention,
+// prices): such a key is never ignored. Pure.
+Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config);
+
+}  // namespace taskcell::gateway

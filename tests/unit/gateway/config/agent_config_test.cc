@@ -1,0 +1,195 @@
+#include "gateway/config/agent_config.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "gateway/config/toml_document.h"
+#include "launcher/base/text.h"
+#include "launcher/mounts/tree.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<AgentConfig> Read(std::string_view lines) {
+  return ReadAgentConfig(ParseToml(Text("[agent]\nname = \"a1\"\n", lines), "agent.toml").value());
+}
+
+TEST(AgentConfigTest, DefaultsAreTheSafeOnes) {
+  AgentConfig config = Read("").value();
+  EXPECT_EQ(config.name, "a1");
+  EXPECT_FALSE(config.sandbox_enabled);
+  EXPECT_FALSE(config.network_access);
+  EXPECT_EQ(config.timeout_ms, 1800000U);
+  EXPECT_EQ(config.model, "");
+  EXPECT_EQ(config.denied_tools, std::vector<std::string>{"computer"});
+}
+
+TEST(AgentConfigTest, KeysOfATaskAreRead) {
+  AgentConfig config =
+      Read(
+          "[runtime]\nprovider = \"codex\"\n[model]\npreferred = \"  m \"\n"
+          "account_pool = [\" x \", \"\", \"y\"]\n[container]\nsandbox_enabled = true\n"
+          "network_access = true\ntimeout_ms = 20000\n[capabilities]\n"
+          "denied_tools = [\"b\", \"a\", \"b\"]\ncomputer_use = true\n"
+          "[taskcell.limits]\npids = 7\n")
+          .value();
+  EXPECT_EQ(config.provider, "codex");
+  EXPECT_EQ(config.model, "m");
+  EXPECT_EQ(config.account_pool, (std::vector<std::string>{"x", "y"}));
+  EXPECT_TRUE(config.sandbox_enabled);
+  EXPECT_TRUE(config.network_access);
+  EXPECT_EQ(config.timeout_ms, 20000U);
+  EXPECT_EQ(config.denied_tools, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(config.limits.pids, 7U);
+}
+
+TEST(AgentConfigTest, WrongTypesAreRefusedByName) {
+  for (std::string_view lines :
+       {"[container]\nsandbox_enabled = \"yes\"", "[container]\nnetwork_access = 1",
+        "[container]\ntimeout_ms = -1", "[container]\ntimeout_ms = \"1s\"",
+        "[container]\ntimeout_ms = 604800001", "[model]\npreferred = 1",
+        "[model]\naccount_pool = [1]", "[capabilities]\ndenied_tools = \"x\"",
+        "[taskcell]\nallow_hosts = [\"a:1\"]", "[taskcell]\nexport = true",
+        "[taskcell]\ncolour = 1", "[taskcell.limits]\npids = 0", "[taskcell.limits]\nnofile = 1"}) {
+    Result<AgentConfig> config = Read(lines);
+    ASSERT_FALSE(config.ok()) << lines;
+    EXPECT_EQ(config.error().code, "invalid_config");
+    std::string_view last = lines.substr(lines.rfind('\n') + 1);
+    EXPECT_NE(config.error().text.find(last.substr(0, last.find(' '))), std::string::npos)
+        << config.error().text;
+  }
+  EXPECT_TRUE(Read("[container]\ntimeout_ms = 604800000").ok());
+}
+
+TEST(AgentConfigTest, NamesOutsideTheAlphabetAreRefused) {
+  EXPECT_TRUE(IsAgentName("A-z_09"));
+  EXPECT_TRUE(IsAgentName(std::string(128, 'a')));
+  for (const std::string& name :
+       {std::string(), std::string("a/b"), std::string(".."), std::string("a b"),
+        std::string(129, 'a'), std::string("a\0", 2), std::string("\xc3\xa9")})
+    EXPECT_FALSE(IsAgentName(name)) << name;
+}
+
+class FindAgentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(path_.data()), nullptr);
+    home_ = OpenHome(path_).value();
+  }
+  void TearDown() override {
+    UniqueFd tmp = sys::Open("/tmp", O_RDONLY | O_DIRECTORY).value();
+    EXPECT_TRUE(mounts::RemoveTree(tmp.get(), path_.substr(5)).ok());
+  }
+  void Put(const std::string& name, std::string_view content) const {
+    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
+    std::ofstream(path_ + "/" + name, std::ios::binary) << content;
+  }
+
+  std::string path_ = "/tmp/taskcell-agent-test-XXXXXX";
+  Home home_;
+};
+
+TEST_F(FindAgentTest, KeyIsTheNameInTheFileAndNotTheDirectory) {
+  Put("agents/dir1/agent.toml", "[agent]\nname = \"other\"\n");
+  Put("agents/dir2/agent.toml", "[agent]\nname = \"a1\"\nrole = \"main\"\n");
+  EXPECT_EQ(FindAgent(home_, "a1").value().directory_name, "dir2");
+  EXPECT_EQ(FindAgent(home_, "default").value().directory_name, "dir2");
+  EXPECT_EQ(FindAgent(home_, "dir2").error().code, "agent_not_found");
+  EXPECT_EQ(FindAgent(home_, "../dir2").error().code, "agent_not_found");
+}
+
+TEST_F(FindAgentTest, HiddenAndRemovedDirectoriesAreNoAgents) {
+  Put("agents/_trash/agent.toml", "[agent]\nname = \"a1\"\n");
+  Put("agents/.ephemeral/agent.toml", "[agent]\nname = \"a1\"\n");
+  EXPECT_EQ(FindAgent(home_, "a1").error().code, "agent_not_found");
+}
+
+TEST_F(FindAgentTest, HomeWithoutAgentsHasNone) {
+  EXPECT_EQ(FindAgent(home_, "a1").error().code, "agent_not_found");
+}
+
+TEST_F(FindAgentTest, BrokenFileOfAnotherAgentDoesNotMatterButTheOwnIsNamed) {
+  Put("agents/a1/agent.toml", "[agent]\nname = \"a1\"\n");
+  Put("agents/b/agent.toml", "not toml");
+  EXPECT_TRUE(FindAgent(home_, "a1").ok());
+  Result<Agent> broken = FindAgent(home_, "b");
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().code, "invalid_config");
+  EXPECT_NE(broken.error().text.find("b/agent.toml is not valid TOML"), std::string::npos)
+      << broken.error().text;
+}
+
+TEST_F(FindAgentTest, LinksAreNotFollowed) {
+  Put("outside/agent.toml", "[agent]\nname = \"a1\"\n");
+  fs::create_directories(path_ + "/agents");
+  fs::create_directory_symlink("../outside", path_ + "/agents/a1");
+  EXPECT_FALSE(FindAgent(home_, "a1").ok());
+  fs::remove(path_ + "/agents/a1");
+  fs::create_directories(path_ + "/agents/a1");
+  fs::create_symlink("../../outside/agent.toml", path_ + "/agents/a1/agent.toml");
+  EXPECT_EQ(FindAgent(home_, "a1").error().code, "invalid_config");
+  fs::remove(path_ + "/agents/a1/agent.toml");
+  Put("agents/a1/agent.toml", "[agent]\nname = \"a1\"\n");
+  EXPECT_TRUE(FindAgent(home_, "a1").ok());
+}
+
+TEST_F(FindAgentTest, DuplicateNameIsWarnedAbout) {
+  Put("agents/x/agent.toml", "[agent]\nname = \"a1\"\n");
+  Put("agents/y/agent.toml", "[agent]\nname = \"a1\"\n");
+  Agent agent = FindAgent(home_, "a1").value();
+  EXPECT_EQ(agent.directory_name, "y");
+  EXPECT_EQ(agent.warnings.size(), 1U);
+}
+
+TEST_F(FindAgentTest, BoundPresetReplacesTheFile) {
+  Put("agents/a1/agent.toml", "[agent]\nname = \"a1\"\n[model]\npreferred = \"old\"\n");
+  Put("agent_resolved/a1.toml", "[agent]\nname = \"a1\"\n[model]\npreferred = \"new\"\n");
+  EXPECT_EQ(FindAgent(home_, "a1").value().config.model, "new");
+  Put("agent_resolved/a1.toml", "broken");
+  EXPECT_EQ(FindAgent(home_, "a1").error().code, "invalid_config");
+}
+
+TEST_F(FindAgentTest, FifoAsAgentFileIsRefusedAtOnce) {
+  fs::create_directories(path_ + "/agents/a1");
+  ASSERT_EQ(::mkfifo((path_ + "/agents/a1/agent.toml").c_str(), 0600), 0);
+  EXPECT_EQ(FindAgent(home_, "a1").error().code, "invalid_config");
+}
+
+TEST_F(FindAgentTest, HomeIsChosenInOrder) {
+  Environment environment = {{"HOME", path_}};
+  EXPECT_EQ(ChooseHome("", environment).value(), path_ + "/.taskcell");
+  fs::create_directories(path_ + "/.duduclaw");
+  EXPECT_EQ(ChooseHome("", environment).value(), path_ + "/.duduclaw");
+  fs::create_directories(path_ + "/.taskcell");
+  EXPECT_EQ(ChooseHome("", environment).value(), path_ + "/.taskcell");
+  environment["DUDUCLAW_HOME"] = "/d";
+  EXPECT_EQ(ChooseHome("", environment).value(), "/d");
+  environment["TASKCELL_HOME"] = "/t";
+  EXPECT_EQ(ChooseHome("", environment).value(), "/t");
+  environment["TASKCELL_HOME"] = "  ";
+  EXPECT_EQ(ChooseHome("", environment).value(), "/d");
+  EXPECT_EQ(ChooseHome("/o", environment).value(), "/o");
+  EXPECT_EQ(ChooseHome("", {}).error().kind, Kind::kConfig);
+}
+
+TEST_F(FindAgentTest, HomeIsCanonicalAndLabelled) {
+  fs::create_directory_symlink(path_, path_ + "/link");
+  Home through_link = OpenHome(path_ + "/link").value();
+  EXPECT_EQ(through_link.path, home_.path);
+  EXPECT_EQ(through_link.label, home_.label);
+  EXPECT_EQ(HomeLabel("/home/agent1/.duduclaw"), "b5ba79b6f0ef7d75db812d5ff825cfa6");
+  Result<Home> missing = OpenHome(path_ + "/none");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().text.find("it does not exist"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
