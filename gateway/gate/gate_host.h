@@ -71,23 +71,30 @@ class GateHost {
   // and system failures; everything else is in the JobEnd.
   Result<JobEnd> Pump(OutputSink& sink, Clock::time_point deadline);
 
-  // Asks Pump to cancel the job; from any thread, also before Pump began.
-  void Cancel();
+  // Asks Pump to cancel the job: from any thread, also before Pump began. The object must not be
+  // moved from then on.
+  void Cancel() const;
 
   // Says that the evidence is read: init may exit. The gate is closed.
   Status Done();
 
  private:
-  GateHost(UniqueFd gate, UniqueFd cancel) : gate_(std::move(gate)), cancel_(std::move(cancel)) {}
+  GateHost(UniqueFd gate, UniqueFd cancel);
 
-  Result<bool> Receive(bool want_fd, Clock::time_point deadline, UniqueFd* passed);
+  Result<cell::FrameReader::Message> ReceiveMessage(bool want_fd, Clock::time_point deadline,
+                                                    UniqueFd* passed);
+  Result<Arrival> AttestUnguarded(bool want_listener, Clock::time_point deadline);
+  Status TakeListener(Clock::time_point deadline, Arrival* arrival, uint16_t* port);
   Status Send(cell::FrameType type, std::string_view payload, Clock::time_point deadline);
+  Result<JobEnd> PumpUnguarded(OutputSink& sink, Clock::time_point deadline);
+  void AskToEnd(Clock::time_point* give_up);
+  Error GiveUp(Error error, std::string_view code);
 
   UniqueFd gate_;
   UniqueFd cancel_;  // eventfd
+  std::string buffer_;
   cell::FrameReader reader_;
   cell::FrameWriter writer_;
-  cell::FrameReader::Message message_;
 };
 
 }  // namespace taskcell::gateway

@@ -128,7 +128,9 @@ Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd) {
   message.msg_iovlen = 1;
   if (want_fd) {
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    // CRITICAL: not CMSG_SPACE, whose padding has room for a second descriptor that nobody would
+    // close.
+    message.msg_controllen = CMSG_LEN(sizeof(int));
   }
   ssize_t got = 0;
   while ((got = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC)) < 0) {
@@ -137,6 +139,7 @@ Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd) {
   }
   Packet packet;
   packet.size = static_cast<std::size_t>(got);
+  packet.control_discarded = (message.msg_flags & MSG_CTRUNC) != 0;
   struct cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
       header->cmsg_len == CMSG_LEN(sizeof(int))) {

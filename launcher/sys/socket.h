@@ -48,8 +48,9 @@ Result<LoopbackListener> ListenLoopback();
 Status SendPacket(int fd, std::string_view packet, int pass_fd = -1);
 
 struct Packet {
-  std::size_t size = 0;  // 0: the peer closed
-  UniqueFd passed;       // the one descriptor, where `want_fd` and one came
+  std::size_t size = 0;            // 0: the peer closed
+  UniqueFd passed;                 // the one descriptor, where `want_fd` and one came
+  bool control_discarded = false;  // more came along than was taken
 };
 // Receives one packet into `buffer`. A packet that does not fit is kViolation. Without `want_fd` no
 // control buffer is given, so a descriptor the peer sends is discarded by the kernel; with it

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 namespace taskcell::sys {
 namespace {
@@ -23,6 +24,37 @@ TEST(PacketTest, DescriptorArrivesOnlyWhereWanted) {
   Packet second = ReceivePacket(pair.second.get(), buffer, false).value();
   EXPECT_EQ(second.size, 2U);
   EXPECT_FALSE(second.passed.valid());
+}
+
+TEST(PacketTest, OfTwoDescriptorsOneIsTakenAndNoneLeaks) {
+  SocketPair pair = MakePacketPair().value();
+  UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  int two[2] = {null.get(), null.get()};
+  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof two)] = {};
+  char byte = 'a';
+  struct iovec part = {&byte, 1};
+  struct msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof two);
+  std::memcpy(CMSG_DATA(header), two, sizeof two);
+  ASSERT_EQ(::sendmsg(pair.first.get(), &message, 0), 1);
+  std::array<char, 4> buffer;
+  int next_free = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(next_free);
+  {
+    Packet packet = ReceivePacket(pair.second.get(), buffer, true).value();
+    EXPECT_TRUE(packet.passed.valid());
+    EXPECT_TRUE(packet.control_discarded);
+  }
+  int after = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(after, next_free);
+  ::close(after);
 }
 
 TEST(PacketTest, APacketThatDoesNotFitIsAViolation) {

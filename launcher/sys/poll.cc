@@ -1,0 +1,41 @@
+#include "launcher/sys/poll.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+
+namespace taskcell::sys {
+
+Result<int> PollAll(std::span<struct pollfd> entries, int timeout_ms) {
+  while (true) {
+    int ready = ::poll(entries.data(), entries.size(), timeout_ms);
+    if (ready >= 0) return ready;
+    int err = errno;
+    if (err != EINTR) return FailureOf(err, Text("poll (", entries.size(), " descriptors)"));
+  }
+}
+
+Result<UniqueFd> MakeEvent() {
+  int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return Failure("eventfd");
+  return UniqueFd(fd);
+}
+
+Status SignalEvent(int fd) {
+  if (::eventfd_write(fd, 1) < 0) return Failure(Text("eventfd_write (fd ", fd, ")"));
+  return Ok();
+}
+
+Status SetNonBlocking(int fd) {
+  int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) return Failure(Text("fcntl F_GETFL (fd ", fd, ")"));
+  if (::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+    return Failure(Text("fcntl F_SETFL (fd ", fd, ")"));
+  return Ok();
+}
+
+}  // namespace taskcell::sys

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <span>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::sys {
+
+// poll(2) on several descriptors, EINTR retried; returns how many have revents, 0 on time-out.
+// timeout_ms -1 waits for ever.
+Result<int> PollAll(std::span<struct pollfd> entries, int timeout_ms);
+
+// eventfd(2), CLOEXEC and non-blocking: readable once SignalEvent was called.
+Result<UniqueFd> MakeEvent();
+Status SignalEvent(int fd);
+
+// Sets O_NONBLOCK.
+Status SetNonBlocking(int fd);
+
+}  // namespace taskcell::sys

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "probe/engine/api_version.h"
+
+namespace taskcell::probe {
+
+// What an engine says. Every parser takes the whole body and refuses (kViolation) what is not JSON
+// of the shape asked; unknown members are ignored, null stands for an empty list. Nothing here
+// decides anything about a cell: only the attestation does.
+
+struct EngineVersion {
+  std::string engine;  // "20.10.24"
+  ApiVersion minimum;
+  ApiVersion maximum;
+};
+Result<EngineVersion> ParseVersion(std::string_view body);
+
+struct EngineInfo {
+  std::string server_version;
+  std::string cgroup_version;
+  std::string cgroup_driver;
+  bool rootless = false;  // name=rootless in SecurityOptions, or Podman's own Rootless
+  bool user_namespaces = false;
+  std::vector<std::string> security_options;
+  std::vector<std::string> warnings;
+};
+Result<EngineInfo> ParseInfo(std::string_view body);
+
+struct ImageAnswer {
+  std::string id;
+  std::string architecture;
+  std::string user;
+  std::vector<std::string> volumes;
+  std::vector<std::string> environment_names;
+};
+Result<ImageAnswer> ParseImage(std::string_view body);
+
+struct CreateAnswer {
+  std::string id;
+  std::vector<std::string> warnings;
+};
+Result<CreateAnswer> ParseCreate(std::string_view body);
+
+struct ContainerAnswer {
+  std::string id;
+  std::string status;  // "created", "running", "removing", "exited", "dead", ...
+  bool running = false;
+  int32_t pid = 0;  // 0 when it does not run
+  int32_t exit_code = 0;
+  bool oom_killed = false;
+  std::string error;
+  std::string run_label;
+};
+Result<ContainerAnswer> ParseContainer(std::string_view body);
+
+struct ListedContainer {
+  std::string id;
+  std::string state;
+  std::string run_label;
+  std::string deadline_label;
+};
+Result<std::vector<ListedContainer>> ParseList(std::string_view body);
+
+// Returns the "message" (or Podman's "cause") of an error answer on one printable line of at most
+// 300 bytes; the raw start of the body when it is no JSON.
+std::string ErrorMessage(std::string_view body);
+
+}  // namespace taskcell::probe

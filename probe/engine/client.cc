@@ -1,0 +1,170 @@
+#include "probe/engine/client.h"
+
+#include <cerrno>
+#include <thread>
+
+#include "launcher/base/json_text.h"
+#include "launcher/base/text.h"
+
+namespace taskcell::probe {
+namespace {
+
+constexpr long kOk = 200;
+constexpr long kCreated = 201;
+constexpr long kNoContent = 204;
+constexpr long kNotModified = 304;
+constexpr long kNotFound = 404;
+constexpr long kConflict = 409;
+constexpr std::chrono::milliseconds kRemovePause{100};
+
+// Percent-encodes what may not stand in a path or a query; '/' stays, image names have it.
+std::string Escape(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@";
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+      continue;
+    }
+    auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kHex[byte >> 4U];
+    out += kHex[byte & 15U];
+  }
+  return out;
+}
+
+std::string ContainerPath(const std::string& id, std::string_view action) {
+  return Text("/containers/", Escape(id), action);
+}
+
+}  // namespace
+
+Error EngineClient::Refused(const std::string& what, const HttpAnswer& answer,
+                            std::string_view code) const {
+  return Error(Kind::kSystem, Text("engine at ", endpoint().Describe(), ": ", what, ": HTTP ",
+                                   answer.status, ": ", ErrorMessage(answer.body)))
+      .Coded(code);
+}
+
+Result<ApiVersion> EngineClient::Negotiate() {
+  std::string intent = Text("engine at ", endpoint().Describe());
+  HttpAnswer ping = TRY(http_.Call({"GET", "/_ping", {}}));
+  if (ping.status >= 500) return Refused("GET /_ping", ping, "docker_unreachable");
+  EngineVersion served;
+  auto pinged = ParseApiVersion(ping.api_version);
+  bool ping_settles = ping.status == kOk && pinged.ok() && pinged.value().minor <= kNewestApi.minor;
+  if (ping_settles) {
+    served.maximum = pinged.value();
+  } else {
+    HttpAnswer answer = TRY(http_.Call({"GET", "/version", {}}));
+    if (answer.status != kOk) return Refused("GET /version", answer, "docker_unreachable");
+    served = TRY(ParseVersion(answer.body).With(intent));
+  }
+  ApiVersion version = TRY(NegotiateApi(served.minimum, served.maximum).With(intent));
+  minor_ = version.minor;
+  return version;
+}
+
+Result<HttpAnswer> EngineClient::Call(const char* method, const std::string& target,
+                                      std::string body) {
+  if (minor_ < 0) TRY(Negotiate());
+  return http_.Call({method, Text("/v", ApiVersion{minor_}.Name(), target), std::move(body)});
+}
+
+Result<EngineInfo> EngineClient::Info() {
+  HttpAnswer answer = TRY(Call("GET", "/info"));
+  if (answer.status != kOk) return Refused("GET /info", answer, "docker_unreachable");
+  return ParseInfo(answer.body).With(Text("engine at ", endpoint().Describe()));
+}
+
+Result<ImageAnswer> EngineClient::InspectImage(const std::string& image) {
+  HttpAnswer answer = TRY(Call("GET", Text("/images/", Escape(image), "/json")));
+  if (answer.status == kNotFound) {
+    return Error(Kind::kUnsupported,
+                 Text("image '", Printable(image), "' is not on this machine (engine at ",
+                      endpoint().Describe(), "); run: docker pull ", Printable(image)))
+        .Coded("image_missing");
+  }
+  if (answer.status != kOk) return Refused("image inspect", answer, "docker_unreachable");
+  return ParseImage(answer.body).With(Text("engine at ", endpoint().Describe()));
+}
+
+Result<CreateAnswer> EngineClient::Create(const CreateRequest& request) {
+  if (minor_ < 0) TRY(Negotiate());
+  CreateCall call = TRY(EncodeCreate(request, ApiVersion{minor_}));
+  HttpAnswer answer =
+      TRY(Call("POST", Text("/containers/create?name=", Escape(call.name)), std::move(call.body)));
+  if (answer.status == kNotFound) return Refused("container create", answer, "image_missing");
+  if (answer.status != kCreated)
+    return Refused("container create", answer, "container_create_failed");
+  auto created = ParseCreate(answer.body).With(Text("engine at ", endpoint().Describe()));
+  if (!created.ok()) return std::move(created).error().Coded("container_create_failed");
+  return created;
+}
+
+Status EngineClient::Start(const std::string& id) {
+  HttpAnswer answer = TRY(Call("POST", ContainerPath(id, "/start")));
+  if (answer.status != kNoContent && answer.status != kNotModified)
+    return Refused("container start", answer, "container_create_failed");
+  return Ok();
+}
+
+Result<ContainerAnswer> EngineClient::Inspect(const std::string& id) {
+  HttpAnswer answer = TRY(Call("GET", ContainerPath(id, "/json")));
+  if (answer.status != kOk) {
+    Error error = Refused("container inspect", answer, "docker_unreachable");
+    if (answer.status == kNotFound) error.err = ENOENT;
+    return error;
+  }
+  return ParseContainer(answer.body).With(Text("engine at ", endpoint().Describe()));
+}
+
+Status EngineClient::Kill(const std::string& id) {
+  HttpAnswer answer = TRY(Call("POST", ContainerPath(id, "/kill?signal=SIGKILL")));
+  if (answer.status == kNoContent || answer.status == kNotFound || answer.status == kConflict)
+    return Ok();
+  auto state = Inspect(id);
+  if (state.ok() ? !state.value().running : state.error().err == ENOENT) return Ok();
+  return Refused("container kill", answer, "cleanup_failed");
+}
+
+Status EngineClient::Remove(const std::string& id) {
+  auto give_up = std::chrono::steady_clock::now() + kRemoveWait;
+  std::string target = ContainerPath(id, "?force=1&v=1");
+  int attempts = 0;
+  HttpAnswer answer;
+  while (true) {
+    if (attempts < 2) {
+      ++attempts;
+      answer = TRY(Call("DELETE", target));
+      if (answer.status == kNoContent || answer.status == kNotFound) return Ok();
+    }
+    // What the refusal means is not in its words: the container is there, on its way out, or gone.
+    auto state = Inspect(id);
+    if (!state.ok() && state.error().err == ENOENT) return Ok();
+    bool on_its_way = state.ok() && state.value().status == "removing";
+    if (std::chrono::steady_clock::now() >= give_up || (attempts >= 2 && !on_its_way)) break;
+    if (on_its_way) attempts = 1;  // the one retry is kept for a container that stays
+    std::this_thread::sleep_for(kRemovePause);
+  }
+  return Refused(Text("container ", id,
+                      " could not be removed; look at it with `docker inspect`, "
+                      "and remove it with `docker rm --force`"),
+                 answer, "cleanup_failed");
+}
+
+Result<std::vector<ListedContainer>> EngineClient::ListTasks(const std::string& home_label) {
+  JsonText filter;
+  filter.Open('{').Key("label").Open('[').String(Text(kLabelTask, "=1"));
+  if (!home_label.empty()) filter.String(Text(kLabelHome, "=", home_label));
+  filter.Close(']').Close('}');
+  HttpAnswer answer =
+      TRY(Call("GET", Text("/containers/json?all=1&filters=", Escape(filter.text()))));
+  if (answer.status != kOk) return Refused("container list", answer, "docker_unreachable");
+  return ParseList(answer.body).With(Text("engine at ", endpoint().Describe()));
+}
+
+}  // namespace taskcell::probe

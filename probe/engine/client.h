@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "probe/engine/answers.h"
+#include "probe/engine/api_version.h"
+#include "probe/engine/create_request.h"
+#include "probe/engine/http.h"
+
+namespace taskcell::probe {
+
+// Asks one engine over the Docker Engine API. Serves one thread. Calls negotiate the version first
+// where Negotiate was not called; errors name the endpoint and where it came from.
+class EngineClient {
+ public:
+  explicit EngineClient(Endpoint endpoint) : http_(std::move(endpoint)) {}
+
+  const Endpoint& endpoint() const { return http_.endpoint(); }
+
+  // Asks /_ping, and /version where that does not settle it. Codes: docker_unreachable (no answer,
+  // or none of an engine), engine_unsupported (no version in common).
+  Result<ApiVersion> Negotiate();
+
+  Result<EngineInfo> Info();
+
+  // Code image_missing with the pull command on 404.
+  Result<ImageAnswer> InspectImage(const std::string& image);
+
+  // Codes: image_missing (404), container_create_failed (other refusals, with the engine's words).
+  Result<CreateAnswer> Create(const CreateRequest& request);
+
+  // Code container_create_failed.
+  Status Start(const std::string& id);
+
+  // kViolation or docker_unreachable as usual; err ENOENT when there is no such container.
+  Result<ContainerAnswer> Inspect(const std::string& id);
+
+  // SIGKILL to PID 1; success also when it does not run (any more).
+  Status Kill(const std::string& id);
+
+  // Success means that the container is gone: 204 and 404 say so, after any other answer a
+  // follow-up inspect does; a removal that is in progress is waited for, at most kRemoveWait
+  // altogether, with one forced retry. Code cleanup_failed otherwise.
+  Status Remove(const std::string& id);
+
+  // Containers in any state that carry the task label and, where not empty, this home label.
+  Result<std::vector<ListedContainer>> ListTasks(const std::string& home_label);
+
+  static constexpr std::chrono::milliseconds kRemoveWait{8000};
+
+ private:
+  Result<HttpAnswer> Call(const char* method, const std::string& target, std::string body = {});
+  Error Refused(const std::string& what, const HttpAnswer& answer, std::string_view code) const;
+
+  HttpClient http_;
+  int minor_ = -1;  // -1: not negotiated yet
+};
+
+}  // namespace taskcell::probe

@@ -1,0 +1,150 @@
+#include "probe/engine/create_request.h"
+
+#include "launcher/base/json_text.h"
+#include "launcher/base/text.h"
+
+namespace taskcell::probe {
+namespace {
+
+constexpr uint64_t kNanoCpusPerMilli = 1000000;
+constexpr int kStopTimeoutSeconds = 1;
+constexpr int64_t kMsPerSecond = 1000;
+
+std::string Octal(uint32_t mode) {
+  std::string digits;
+  for (int shift = 9; shift >= 0; shift -= 3)
+    digits += static_cast<char>('0' + ((mode >> static_cast<unsigned>(shift)) & 7U));
+  return digits;
+}
+
+void AppendStrings(JsonText& json, std::string_view key, const std::vector<std::string>& values) {
+  json.Key(key).Open('[');
+  for (const std::string& value : values) json.String(value);
+  json.Close(']');
+}
+
+void AppendLabels(JsonText& json, const cell::CellPlan& plan) {
+  int64_t deadline_s = (plan.deadline_unix_ms + kMsPerSecond - 1) / kMsPerSecond;
+  json.Key("Labels").Open('{');
+  json.Key(kLabelTask).String("1");
+  json.Key(kLabelRun).String(plan.run_id);
+  json.Key(kLabelAgent).String(plan.agent);
+  json.Key(kLabelHome).String(plan.home_label);
+  json.Key(kLabelDeadline).String(std::to_string(deadline_s));
+  json.Close('}');
+}
+
+void AppendUlimit(JsonText& json, std::string_view name, uint64_t value) {
+  json.Open('{').Key("Name").String(name).Key("Soft").Unsigned(value).Key("Hard").Unsigned(value);
+  json.Close('}');
+}
+
+void AppendTmpfs(JsonText& json, const cell::CellPlan& plan) {
+  json.Key("Tmpfs").Open('{');
+  for (const cell::PlannedTmpfs& tmpfs : plan.tmpfs) {
+    if (tmpfs.read_only) continue;
+    json.Key(tmpfs.target)
+        .String(Text("rw,", tmpfs.exec ? "exec" : "noexec", ",nosuid,nodev,size=", tmpfs.size_bytes,
+                     ",mode=", Octal(tmpfs.mode), ",uid=", plan.uid, ",gid=", plan.gid));
+  }
+  json.Close('}');
+}
+
+// Read-only tmpfs go the other way an engine knows: only there they take the place of an image's
+// VOLUME, so that no volume is ever made.
+void AppendMounts(JsonText& json, const cell::CellPlan& plan) {
+  json.Key("Mounts").Open('[');
+  for (const cell::PlannedMount& mount : plan.mounts) {
+    json.Open('{').Key("Type").String("bind").Key("Source").String(mount.source);
+    json.Key("Target").String(mount.target).Key("ReadOnly").Bool(true);
+    // No CreateMountpoint: a source that is gone must fail. NonRecursive: nothing that is mounted
+    // below the source comes along.
+    json.Key("BindOptions").Open('{').Key("Propagation").String("rprivate");
+    json.Key("NonRecursive").Bool(true).Close('}').Close('}');
+  }
+  for (const cell::PlannedTmpfs& tmpfs : plan.tmpfs) {
+    if (!tmpfs.read_only) continue;
+    json.Open('{').Key("Type").String("tmpfs").Key("Target").String(tmpfs.target);
+    json.Key("ReadOnly").Bool(true).Key("TmpfsOptions").Open('{');
+    json.Key("SizeBytes").Unsigned(tmpfs.size_bytes).Key("Mode").Unsigned(tmpfs.mode);
+    json.Close('}').Close('}');
+  }
+  json.Close(']');
+}
+
+void AppendHostConfig(JsonText& json, const CreateRequest& request, ApiVersion version) {
+  const cell::CellPlan& plan = request.plan;
+  json.Key("HostConfig").Open('{');
+  json.Key("AutoRemove").Bool(true);
+  json.Key("Init").Bool(false);
+  json.Key("NetworkMode").String("none");
+  json.Key("ReadonlyRootfs").Bool(true);
+  AppendStrings(json, "CapDrop", {"ALL"});
+  AppendStrings(json, "SecurityOpt", {"no-new-privileges:true"});
+  json.Key("IpcMode").String("private");
+  if (version.minor >= kCgroupnsApi.minor) json.Key("CgroupnsMode").String("private");
+  json.Key("Memory").Unsigned(plan.limits.memory_bytes);
+  json.Key("MemorySwap").Unsigned(plan.limits.memory_bytes);  // memory and swap together
+  json.Key("PidsLimit").Unsigned(plan.limits.pids);
+  json.Key("NanoCpus").Unsigned(plan.limits.cpu_millis * kNanoCpusPerMilli);
+  json.Key("Ulimits").Open('[');
+  AppendUlimit(json, "core", 0);
+  AppendUlimit(json, "nofile", plan.limits.nofile);
+  json.Close(']');
+  json.Key("LogConfig").Open('{').Key("Type").String("none").Close('}');
+  AppendTmpfs(json, plan);
+  AppendMounts(json, plan);
+  json.Close('}');
+}
+
+Status CheckSayable(const CreateRequest& request) {
+  const cell::CellPlan& plan = request.plan;
+  TRY(cell::CheckPlan(plan));
+  if (plan.root != cell::RootKind::kImage)
+    return Error(Kind::kConfig, "an engine's cell needs an image as its root");
+  if (plan.network == cell::NetworkMode::kOpen)
+    return Error(Kind::kConfig, "an open network is not supported by this version");
+  for (const cell::PlannedMount& mount : plan.mounts) {
+    std::string shown = Printable(mount.source);
+    if (!IsUtf8(mount.source) || !IsUtf8(mount.target)) {
+      return Error(Kind::kConfig, Text("'", shown,
+                                       "' is not UTF-8: its name can't be told to the "
+                                       "engine; rename it"));
+    }
+    if (mount.writable)
+      return Error(Kind::kConfig, Text("'", shown, "': an engine's mounts are read-only"));
+  }
+  return Ok();
+}
+
+}  // namespace
+
+std::string ContainerName(const std::string& run_id) { return "dudu-task-" + run_id; }
+
+Result<CreateCall> EncodeCreate(const CreateRequest& request, ApiVersion version) {
+  TRY(CheckSayable(request));
+  const cell::CellPlan& plan = request.plan;
+  JsonText json;
+  json.Open('{');
+  json.Key("Image").String(request.image_id);
+  AppendStrings(json, "Entrypoint", request.entrypoint);
+  AppendStrings(json, "Cmd", {});
+  json.Key("User").String(Text(plan.uid, ":", plan.gid));
+  json.Key("Hostname").String(plan.hostname);
+  json.Key("WorkingDir").String(plan.working_directory);
+  // A bare name unsets what the image sets: PID 1 starts without LD_PRELOAD and its like.
+  AppendStrings(json, "Env", request.image_environment);
+  json.Key("Healthcheck").Open('{');
+  AppendStrings(json, "Test", {"NONE"});
+  json.Close('}');
+  json.Key("StopSignal").String("SIGKILL");
+  json.Key("StopTimeout").Number(kStopTimeoutSeconds);
+  json.Key("AttachStdin").Bool(false).Key("AttachStdout").Bool(false);
+  json.Key("AttachStderr").Bool(false).Key("OpenStdin").Bool(false).Key("Tty").Bool(false);
+  AppendLabels(json, plan);
+  AppendHostConfig(json, request, version);
+  json.Close('}');
+  return CreateCall{ContainerName(plan.run_id), json.text()};
+}
+
+}  // namespace taskcell::probe

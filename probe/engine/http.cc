@@ -1,0 +1,175 @@
+#include "probe/engine/http.h"
+
+#include <curl/curl.h>
+
+#include <cerrno>
+#include <mutex>
+#include <string_view>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+
+namespace taskcell::probe {
+namespace {
+
+void InitialiseCurlOnce() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // ignoring: a failure shows as a handle that can't be made
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+  });
+}
+
+struct Intake {
+  HttpAnswer answer;
+  std::size_t header_bytes = 0;
+  bool overflow = false;
+};
+
+std::size_t TakeBody(char* data, std::size_t size, std::size_t count, void* user) {
+  auto* intake = static_cast<Intake*>(user);
+  std::size_t bytes = size * count;
+  if (bytes > kMaxEngineAnswerBytes - intake->answer.body.size()) {
+    intake->overflow = true;
+    return 0;
+  }
+  intake->answer.body.append(data, bytes);
+  return bytes;
+}
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool TakeNamed(std::string_view line, std::string_view name, std::string* value) {
+  if (line.size() <= name.size() || line[name.size()] != ':') return false;
+  for (std::size_t i = 0; i < name.size(); ++i)
+    if (Lower(line[i]) != name[i]) return false;
+  *value = Trim(line.substr(name.size() + 1));
+  return true;
+}
+
+std::size_t TakeHeader(char* data, std::size_t size, std::size_t count, void* user) {
+  auto* intake = static_cast<Intake*>(user);
+  std::size_t bytes = size * count;
+  intake->header_bytes += bytes;
+  if (intake->header_bytes > kMaxEngineHeaderBytes) {
+    intake->overflow = true;
+    return 0;
+  }
+  (void)TakeNamed(std::string_view(data, bytes), "api-version", &intake->answer.api_version);
+  return bytes;
+}
+
+using HeaderList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+// Returns what a person can do about a connect that failed with `os_error`.
+std::string ConnectRemedy(int os_error) {
+  switch (os_error) {
+    case ENOENT:
+      return "there is no socket: start Docker, or name its socket in DOCKER_HOST or in "
+             "config.toml "
+             "[taskcell] engine_socket";
+    case ECONNREFUSED:
+      return "the socket is there but nothing listens on it: start Docker";
+    case EACCES:
+    case EPERM:
+      return "this user may not use the socket: let it run `docker version` first (group docker)";
+    default:
+      return "check that `docker version` works for this user";
+  }
+}
+
+}  // namespace
+
+struct HttpClient::Handle {
+  Handle() : curl(curl_easy_init()) {}
+  ~Handle() {
+    if (curl != nullptr) curl_easy_cleanup(curl);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  CURL* curl;
+};
+
+HttpClient::HttpClient(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
+  InitialiseCurlOnce();
+  handle_ = std::make_unique<Handle>();
+}
+HttpClient::~HttpClient() = default;
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+
+Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
+  CURL* curl = handle_->curl;
+  if (curl == nullptr) return Error(Kind::kInternal, "libcurl gave no handle");
+  curl_easy_reset(curl);  // keeps the live connection
+  Intake intake;
+  std::string url = "http://engine" + request.target;
+  HeaderList headers(nullptr, &curl_slist_free_all);
+  headers.reset(curl_slist_append(nullptr, "Expect:"));
+  curl_slist_append(headers.get(), "Content-Type: application/json");
+
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, endpoint_.socket_path.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+  curl_easy_setopt(curl, CURLOPT_PROXY, "");
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(curl, CURLOPT_HTTP09_ALLOWED, 0L);
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  long connect_ms = kEngineConnectTimeout.count();  // libcurl takes variadic longs
+  long total_ms = request.timeout.count();
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, total_ms);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method);
+  if (std::string_view(request.method) == "POST") {
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+  }
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &TakeBody);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &intake);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &TakeHeader);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &intake);
+
+  CURLcode code = curl_easy_perform(curl);
+  if (code != CURLE_OK) {
+    if (intake.overflow) {
+      return Error(Kind::kViolation, Text("engine at ", endpoint_.Describe(), ": the answer to ",
+                                          request.method, ' ', request.target, " is longer than ",
+                                          kMaxEngineAnswerBytes, " bytes, or its headers than ",
+                                          kMaxEngineHeaderBytes, "; this is no Docker engine"))
+          .Coded("docker_unreachable");
+    }
+    long os_error = 0;
+    curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &os_error);
+    return Unreachable(code, static_cast<int>(os_error), request);
+  }
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &intake.answer.status);
+  return std::move(intake.answer);
+}
+
+Error HttpClient::Unreachable(int curl_code, int os_error, const HttpRequest& request) const {
+  auto code = static_cast<CURLcode>(curl_code);
+  std::string where = Text("engine at ", endpoint_.Describe(), ": ");
+  if (code == CURLE_COULDNT_CONNECT) {
+    int reason = os_error == 0 ? ECONNREFUSED : os_error;
+    Error error = sys::FailureOf(reason, where + "connect").Coded("docker_unreachable");
+    error.text += "; " + ConnectRemedy(reason);
+    return error;
+  }
+  std::string what = Text(request.method, ' ', request.target, ": ");
+  if (code == CURLE_OPERATION_TIMEDOUT) {
+    what += Text("no whole answer within ", request.timeout.count(),
+                 " ms; the engine hangs: restart it, and see its log");
+  } else if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR) {
+    what += Text("the answer was cut off (", curl_easy_strerror(code),
+                 "); the engine died or was restarted: see its log");
+  } else {
+    what +=
+        Text("the answer is not HTTP (", curl_easy_strerror(code), "); this is no Docker engine");
+  }
+  return Error(Kind::kSystem, where + what, os_error).Coded("docker_unreachable");
+}
+
+}  // namespace taskcell::probe
