@@ -92,13 +92,14 @@ std::string DeniedTools(const std::vector<std::string>& denied) {
 }
 
 void PlanClaude(const JobRequest& request, cell::Job& job) {
+  std::string model = StartModel(Runtime::kClaude, request.model);
   job.argv = {request.executable,
               "-p",
               "--output-format",
               "stream-json",
               "--verbose",
               "--model",
-              request.model,
+              model,
               "--max-turns",
               Text(request.max_turns),
               "--tools",
@@ -128,15 +129,17 @@ void PlanClaude(const JobRequest& request, cell::Job& job) {
       .Set("CLAUDE_CODE_TMPDIR", kJobTmp)
       .Set("DISABLE_AUTOUPDATER", "1")
       .Set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+      .Set("CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP", "1")
       .Set("ANTHROPIC_BASE_URL", BaseUrl(request, ""))
       .Set(request.shape == CredentialShape::kOauthToken ? "CLAUDE_CODE_OAUTH_TOKEN"
                                                          : "ANTHROPIC_API_KEY",
            PlaceholderCredential(Runtime::kClaude, request.shape));
   // Every model variable is pinned, so that helper requests use the agent's model too.
-  for (std::string_view name : {"ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
-                                "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL",
-                                "ANTHROPIC_DEFAULT_OPUS_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"}) {
-    environment.Set(name, request.model);
+  for (std::string_view name :
+       {"ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+        "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL",
+        "ANTHROPIC_DEFAULT_FABLE_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"}) {
+    environment.Set(name, model);
   }
   job.environment = std::move(environment).Take();
 }

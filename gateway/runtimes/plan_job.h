@@ -25,6 +25,20 @@ inline constexpr std::string_view kJobHome = "/tmp/dudu-private/home";
 inline constexpr std::string_view kJobTmp = "/tmp/dudu-private/tmp";
 inline constexpr std::string_view kJobDirectory = "/workspace";
 
+// What the programs were seen to send (claude 2.1.197, codex 0.171.0, no network but loopback), for
+// whoever judges their requests:
+// - claude: HEAD / without a credential, then POST /v1/messages?beta=true (SSE). x-api-key, or with
+//   an OAuth token `authorization: Bearer` and anthropic-beta oauth-2025-04-20. Body keys:
+//   context_management, max_tokens, messages, metadata, model, stream, system, thinking, tools; its
+//   tools carry no `type`. Accepts gzip, deflate, br, zstd.
+// - codex: POST /v1/responses (SSE), `authorization: Bearer`, store false, include
+//   ["reasoning.encrypted_content"], tools of type function and custom (apply_patch). For models in
+//   its code mode (gpt-6-*) `tools` is absent and the first element of `input` is
+//   {"type":"additional_tools","role":"developer","tools":[{"type":"namespace","tools":[...]}]}: a
+//   judge that reads only `tools` is blind to what is offered there.
+// - taskcell-loop: POST <base>/chat/completions, `authorization: Bearer`, not streamed, tools of
+//   type function.
+
 struct JobRequest {
   Runtime runtime = Runtime::kClaude;
   std::string executable;  // absolute path in the cell; unused for openai_compat
@@ -46,8 +60,12 @@ Result<cell::Job> PlanJob(const JobRequest& request);
 // cell, so finding it outside one is a leak of nothing.
 std::string_view PlaceholderCredential(Runtime runtime, CredentialShape shape);
 
-// The model names the program may put into its requests when the agent's model is `model`: that
-// name and what the program is known to turn it into. The broker refuses every other.
+// The model the program is started with: the agent's `model`, but for claude's own short names
+// ("sonnet"), which would be sent to the provider as they are once every model variable is pinned.
+std::string StartModel(Runtime runtime, std::string_view model);
+
+// The model names the program may put into its requests when the agent's model is `model`. The
+// broker refuses every other.
 std::vector<std::string> ModelsFor(Runtime runtime, std::string_view model);
 
 }  // namespace taskcell::gateway

@@ -19,14 +19,6 @@ constexpr std::array<std::string_view, 7> kAuthTexts = {
     "not signed in", "incorrect api key", "api key not valid", "unauthorized",
     "not logged in", "please run /login", "invalid api key"};
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 bool IsWordByte(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }

@@ -23,14 +23,6 @@ constexpr std::array kNames = {
     Name{"agy", Runtime::kAntigravity},
 };
 
-std::string Lower(std::string_view text) {
-  std::string lower(Trim(text));
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 Error Unsupported(std::string_view name) {
   return Error(Kind::kUnsupported,
                Text("runtime `", Printable(name.substr(0, 64)),
@@ -41,7 +33,7 @@ Error Unsupported(std::string_view name) {
 }  // namespace
 
 Result<Runtime> ParseFamily(std::string_view name) {
-  std::string lower = Lower(name);
+  std::string lower = Lower(Trim(name));
   for (const Name& known : kNames) {
     if (known.name == lower) return known.runtime;
   }
@@ -51,7 +43,8 @@ Result<Runtime> ParseFamily(std::string_view name) {
 Result<Runtime> ParseRuntime(std::string_view provider) {
   if (Trim(provider).empty()) return Runtime::kClaude;
   Result<Runtime> family = ParseFamily(provider);
-  if (!family.ok() || family.value() == Runtime::kAntigravity) return Unsupported(Lower(provider));
+  if (!family.ok() || family.value() == Runtime::kAntigravity)
+    return Unsupported(Lower(Trim(provider)));
   return family;
 }
 

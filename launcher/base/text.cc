@@ -50,6 +50,14 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 std::string Printable(std::string_view text) {
   std::string out;
   auto hex = [&](unsigned char c) {

@@ -33,6 +33,9 @@ std::vector<std::string_view> Words(std::string_view text);
 // Returns `text` without leading and trailing ASCII white space.
 std::string_view Trim(std::string_view text);
 
+// Returns `text` with the letters A to Z in lower case.
+std::string Lower(std::string_view text);
+
 // Returns `text` for one line of a terminal: control bytes, backslash and bytes that are not valid
 // UTF-8 become \n, \t, \\ or \xNN, so that two different names never print the same and no escape
 // sequence gets through.

@@ -76,9 +76,10 @@ TEST(PlanJobTest, ClaudeGetsOnlyFileAndShellToolsAndEveryModelVariableIsPinned) 
   EXPECT_EQ(After(job.argv, "--setting-sources"), "");
   ASSERT_EQ(job.files.size(), 1U);
   EXPECT_EQ(job.files[0].path, "empty-mcp.json");
-  for (const char* name : {"ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
-                           "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL",
-                           "ANTHROPIC_DEFAULT_OPUS_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"}) {
+  for (const char* name :
+       {"ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+        "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL",
+        "ANTHROPIC_DEFAULT_FABLE_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"}) {
     EXPECT_THAT(job.environment, Contains(std::string(name) + "=model-1"));
   }
   EXPECT_THAT(job.environment, Contains("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"));
@@ -149,6 +150,18 @@ TEST(PlanJobTest, WhatCannotBePlannedIsRefused) {
 
 TEST(ModelsForTest, TheAgentsOwnModelIsAlwaysAmongThem) {
   for (Runtime runtime : kRunnable) EXPECT_THAT(ModelsFor(runtime, "m-1"), Contains("m-1"));
+}
+
+TEST(ModelsForTest, ClaudesShortNamesBecomeTheLongOnesEverywhere) {
+  EXPECT_THAT(ModelsFor(Runtime::kClaude, "Sonnet"), ElementsAre("claude-sonnet-5"));
+  EXPECT_THAT(ModelsFor(Runtime::kClaude, "claude-opus-4-1"), ElementsAre("claude-opus-4-1"));
+  EXPECT_THAT(ModelsFor(Runtime::kCodex, "sonnet"), ElementsAre("sonnet"));
+  JobRequest request = Request(Runtime::kClaude);
+  request.model = "sonnet[1m]";
+  cell::Job job = PlanJob(request).value();
+  EXPECT_EQ(After(job.argv, "--model"), "claude-sonnet-5[1m]");
+  EXPECT_THAT(job.environment, Contains("ANTHROPIC_DEFAULT_SONNET_MODEL=claude-sonnet-5[1m]"));
+  EXPECT_THAT(ModelsFor(Runtime::kClaude, "sonnet[1m]"), ElementsAre("claude-sonnet-5"));
 }
 
 }  // namespace

@@ -115,25 +115,26 @@ TEST(StreamTest, AtTheStepLimitTheLastTextIsTheReply) {
       kInit, Assistant(TextBlock("Half of the report is written.")),
       R"({"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":31,"errors":["Reached maximum number of turns: 30"]})");
   ParsedRun run = Claude(with_text, 1);
-EXPECT_TRUE(run.step_limit);
-EXPECT_EQ(run.outcome, StreamOutcome::kSuccess);
-EXPECT_EQ(run.reply, "Half of the report is written.");
+  EXPECT_TRUE(run.step_limit);
+  EXPECT_EQ(run.outcome, StreamOutcome::kSuccess);
+  EXPECT_EQ(run.reply, "Half of the report is written.");
 
-run = Claude(Text(kInit, Assistant(ToolBlock("Bash")),
-                  R"({"type":"result","subtype":"error_max_turns","num_turns":30,"errors":[]})"),
-             1);
-EXPECT_EQ(run.outcome, StreamOutcome::kStepLimit);
-EXPECT_EQ(run.reply, std::nullopt);
+  run = Claude(Text(kInit, Assistant(ToolBlock("Bash")),
+                    R"({"type":"result","subtype":"error_max_turns","num_turns":30,"errors":[]})"),
+               1);
+  EXPECT_EQ(run.outcome, StreamOutcome::kStepLimit);
+  EXPECT_EQ(run.reply, std::nullopt);
 
-run = Claude(Text(kInit, Assistant(TextBlock("First part.")),
+  run =
+      Claude(Text(kInit, Assistant(TextBlock("First part.")),
                   Assistant(Text(TextBlock("Second part."), ",", ToolBlock("Read"))),
                   R"({"type":"result","subtype":"error_max_turns","terminal_reason":"max_turns"})"),
              1);
-EXPECT_EQ(run.reply, "Second part.");
+  EXPECT_EQ(run.reply, "Second part.");
 
-run = Claude(Text(kInit, Assistant(TextBlock("Working on it."))), 1);
-EXPECT_EQ(run.outcome, StreamOutcome::kFailed);
-EXPECT_FALSE(run.step_limit);
+  run = Claude(Text(kInit, Assistant(TextBlock("Working on it."))), 1);
+  EXPECT_EQ(run.outcome, StreamOutcome::kFailed);
+  EXPECT_FALSE(run.step_limit);
 }
 
 TEST(StreamTest, AStreamThatStopsHasNoReply) {
@@ -279,9 +280,9 @@ TEST(StreamTest, CodexErrorsOnTheWayAreProgress) {
       Codex(Text(kCodexStart, R"({"type":"error","message":"Reconnecting... 1/5: 429"})", "\n",
                  CodexItem("i0", "reasoning", "thinking"), CodexItem("i1", "agent_message", "pong"),
                  kCodexEnd));
-EXPECT_EQ(run.outcome, StreamOutcome::kSuccess);
-EXPECT_EQ(run.reply, "pong");
-EXPECT_EQ(run.usage.input, 5U);
+  EXPECT_EQ(run.outcome, StreamOutcome::kSuccess);
+  EXPECT_EQ(run.reply, "pong");
+  EXPECT_EQ(run.usage.input, 5U);
 }
 
 TEST(StreamTest, CodexFailuresWithExitStatusZeroAreFailures) {

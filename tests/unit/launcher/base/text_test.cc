@@ -42,5 +42,9 @@ TEST(WordsTest, RunsOfSpaceSeparate) {
   EXPECT_EQ(Words("  memory\tpids \n"), (std::vector<std::string_view>{"memory", "pids"}));
 }
 
+TEST(TextTest, LowerTouchesOnlyAsciiLetters) {
+  EXPECT_EQ(Lower("AZ az 09 \u00c9[@`{"), "az az 09 \u00c9[@`{");
+}
+
 }  // namespace
 }  // namespace taskcell
