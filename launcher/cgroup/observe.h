@@ -2,6 +2,12 @@
 
 #include <sys/types.h>
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
 #include "launcher/cell/attestation.h"
 #include "launcher/cgroup/layout.h"
 
@@ -17,6 +23,25 @@ namespace taskcell::cgroup {
 Result<cell::OutsideAttestation> Observe(pid_t pid);
 
 // The same with a layout read before, and /proc/<pid> already opened.
-Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd, pid_t pid);
+Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd, pid_t pid,
+                                           bool host_has_swap);
+
+// Where one process's cgroup for a controller is.
+struct Location {
+  const Hierarchy* hierarchy;  // into the layout
+  std::string below;           // below its mount point
+};
+// Finds it from the lines of /proc/<pid>/cgroup; nullopt when it is not visible from here. `name`
+// is the kernel's, such as "cpuacct". Pure.
+Result<std::optional<Location>> Locate(const Layout& layout,
+                                       const std::vector<std::string>& cgroups,
+                                       std::string_view name);
+
+// A cgroup path and each one above it, up to "" (the mount point): "a/b", "a", "". Pure.
+std::vector<std::string> LevelsUpwards(std::string_view below);
+
+// The levels that belong to one cell alone: `below` itself, and for a native cell's run-<id>/cell
+// the run-<id> above it. Pure.
+std::vector<std::string> LevelsOfCell(std::string_view below);
 
 }  // namespace taskcell::cgroup

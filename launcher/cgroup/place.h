@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
@@ -20,21 +18,17 @@ struct Place {
 
 // Finds where this process may make cgroups that limit `wanted` on one hierarchy. Tried in this
 // order:
-//  1. its own cgroup, where that is delegated to it (owned by the caller, not writable by others;
-//  root
-//     owns them all). On the unified hierarchy a cgroup may not hold processes and hand controllers
-//     on, so the processes of the own cgroup are first moved to `supervisor` below it; a caller
-//     that is in `supervisor` uses its parent. Root leaves a cgroup alone that a service manager
-//     made, and uses its own only when it is what is mounted or `supervisor`;
+//  1. its own cgroup, where that is delegated to it: the directory is the caller's own (root owns
+//  them
+//     all). On the unified hierarchy a cgroup can't hold processes and hand controllers on, so the
+//     processes of the own cgroup are first moved to `supervisor` below it, and a caller that is in
+//     `supervisor` uses its parent. There root leaves a cgroup alone that a service manager made:
+//     it uses its own only when that is what is mounted, or `supervisor`;
 //  2. `<mount point>/taskcell/uid-<uid>`, made once by root for that user (root makes its own on
-//     demand). On the unified hierarchy only root can be moved there from outside
+//     demand). On the unified hierarchy only root can be moved there from elsewhere
 //     (cgroups(7): the common ancestor must be writable).
 // On the unified hierarchy the controllers are turned on for the children. The Error has the code
-// "resource_limits_unenforced" and names the controllers, what was tried and the remedy.
+// "resource_limits_unenforced" and names the controllers, what was tried, and the remedy.
 Result<Place> FindPlace(const Hierarchy& hierarchy, const std::vector<Controller>& wanted);
-
-// What a person must do to let `uid` limit `wanted` there: commands, for an administrator or the
-// user. Pure.
-std::string Remedy(const Hierarchy& hierarchy, const std::vector<Controller>& wanted, uid_t uid);
 
 }  // namespace taskcell::cgroup

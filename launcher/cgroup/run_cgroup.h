@@ -25,14 +25,14 @@ struct LimitFile {
 // The cgroups of one native cell: on each hierarchy that holds memory, pids or cpu a cgroup
 // `run-<run id>` with the limits and below it `cell`, where the processes go and which becomes the
 // root of the cell's cgroup namespace: what limits the cell lies outside of what it could ever see.
-// Owns them: the destructor kills what runs there and removes them.
+// Owns them: the destructor kills what runs there and removes them. Every descriptor is CLOEXEC.
 class RunCgroup {
  public:
   // Makes both levels in the delegated place of each hierarchy (place.h), writes the limits and
-  // reads them back. Anything that can't be enforced is an Error with the code
-  // "resource_limits_unenforced" that names the controller, the file and who must do what; then
-  // nothing is left behind. Cgroups of this caller's earlier runs whose owner died are removed on
-  // the way.
+  // reads them back. `run_id` is 32 lowercase hex digits. Anything that can't be enforced is an
+  // Error with the code "resource_limits_unenforced" that names the controller, the file and who
+  // must do what; then nothing is left behind. Cgroups of this caller's earlier runs whose owner
+  // died are removed on the way.
   static Result<RunCgroup> Make(const std::string& run_id, const cell::Limits& limits);
   static Result<RunCgroup> MakeIn(const Layout& layout, const std::string& run_id,
                                   const cell::Limits& limits);
@@ -45,14 +45,15 @@ class RunCgroup {
   // every limit is on v1. Owned by this object.
   int clone_fd() const;
 
-  // Files through which a process moves itself into the cell: it writes "0" into each (Enter), as
-  // its only thread. For v1, and for the unified hierarchy too when `with_unified` (no
-  // CLONE_INTO_CGROUP). Much cheaper than Place: a single thread that moves itself does not stop
-  // every fork on the host.
+  // Files through which a process moves itself into the cell: as its only thread it writes "0" into
+  // each (Enter), before it changes its ids. For v1, and for the unified hierarchy too when
+  // `with_unified` (no CLONE_INTO_CGROUP). Much cheaper than Place on v1, where moving another
+  // process stops every fork and exit on the host for a moment (cgroup_threadgroup_rwsem).
   Result<std::vector<UniqueFd>> OpenEntries(bool with_unified) const;
   static Status Enter(int entry_fd);
 
-  // Moves another process, all threads of it, into the cell on every hierarchy.
+  // Moves another process, all threads of it, into the cell on every hierarchy. v1 allows it only
+  // for a process with the caller's own kernel uid.
   Status Place(pid_t pid) const;
 
   // Read-only descriptors of the limit files of `run-<id>`.
@@ -63,21 +64,23 @@ class RunCgroup {
   // Kills every process of the cell, without waiting for them to be gone.
   Status Kill() const;
 
-  // Kills what is left and removes both levels everywhere, waiting at most kRemoveTimeoutMs for
-  // dead processes to go. Called twice it does nothing more.
+  // Kills what is left and removes both levels everywhere, waiting at most kRemoveTimeoutMs a
+  // hierarchy for dead processes to go. Called again it tries what is left.
   Status Remove();
   static constexpr int kRemoveTimeoutMs = 5000;
 
  private:
   // One hierarchy's share.
   struct Branch {
-    Place place;
+    cgroup::Place place;
     std::vector<Controller> controllers;
     UniqueFd run;
     UniqueFd cell;
   };
 
   explicit RunCgroup(std::string name) : name_(std::move(name)) {}
+  Status AddBranch(const Hierarchy& hierarchy, const std::vector<Controller>& controllers,
+                   const cell::Limits& limits, bool host_has_swap);
 
   std::string name_;  // run-<id>
   std::vector<Branch> branches_;

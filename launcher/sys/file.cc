@@ -231,4 +231,11 @@ Status Lock(int fd, int operation) {
   return Ok();
 }
 
+Status CheckAccess(int dir_fd, const std::string& path, int mode) {
+  TRY(RefuseNul("faccessat", path));
+  if (::faccessat(dir_fd, path.c_str(), mode, AT_EACCESS) < 0)
+    return Failure(Named("faccessat", path, dir_fd));
+  return Ok();
+}
+
 }  // namespace taskcell::sys

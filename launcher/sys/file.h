@@ -91,4 +91,8 @@ Result<UniqueFd> MakeMemfd(const char* name, unsigned flags);
 // flock(2). `operation` as there, LOCK_EX | LOCK_NB for instance.
 Status Lock(int fd, int operation);
 
+// faccessat(2) with the effective ids: an Error when `path` may not be used for `mode` (W_OK, ...).
+// For messages and choices only, never as a check before use.
+Status CheckAccess(int dir_fd, const std::string& path, int mode);
+
 }  // namespace taskcell::sys

@@ -1,0 +1,47 @@
+#include "launcher/cgroup/directory.h"
+
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::cgroup {
+
+Result<UniqueFd> OpenMount(const Hierarchy& hierarchy) {
+  UniqueFd fd = TRY(sys::Open(hierarchy.mount_point, O_RDONLY | O_DIRECTORY));
+  struct stat info = TRY(sys::Stat(fd.get()));
+  if (major(info.st_dev) == hierarchy.major && minor(info.st_dev) == hierarchy.minor) return fd;
+  return Error(Kind::kDenied, Text("'", Printable(hierarchy.mount_point),
+                                   "' is not the cgroup hierarchy that /proc/self/mountinfo names: "
+                                   "something is mounted over it"));
+}
+
+Result<UniqueFd> OpenCgroup(int directory_fd, const std::string& below) {
+  return sys::OpenAt2(directory_fd, below.empty() ? "." : below, O_RDONLY | O_DIRECTORY,
+                      sys::kResolveBeneath | RESOLVE_NO_XDEV);
+}
+
+Result<std::string> ReadControl(int directory_fd, const std::string& name) {
+  std::string text = TRY(sys::ReadFile(directory_fd, name, kMaxControlFileBytes));
+  return std::string(Trim(text));
+}
+
+Result<std::optional<std::string>> ReadControlIfAny(int directory_fd, const std::string& name) {
+  Result<std::string> text = ReadControl(directory_fd, name);
+  if (text.ok()) return std::optional<std::string>(std::move(text).value());
+  if (text.error().err == ENOENT) return std::optional<std::string>();
+  return std::move(text).error();
+}
+
+std::optional<uint64_t> ValueOf(std::string_view text, std::string_view key) {
+  for (std::string_view line : Split(text, '\n')) {
+    std::vector<std::string_view> words = Words(line);
+    if (words.size() == 2 && words[0] == key) return ParseUnsigned(words[1]);
+  }
+  return std::nullopt;
+}
+
+}  // namespace taskcell::cgroup

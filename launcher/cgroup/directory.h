@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cgroup/layout.h"
+
+namespace taskcell::cgroup {
+
+// Opens the mount point of a hierarchy and makes sure that it is that hierarchy (its device number)
+// and not something mounted over it.
+Result<UniqueFd> OpenMount(const Hierarchy& hierarchy);
+
+// Opens the cgroup directory `below` ("" is the directory itself) without following a link or
+// leaving the mount.
+Result<UniqueFd> OpenCgroup(int directory_fd, const std::string& below);
+
+inline constexpr std::size_t kMaxControlFileBytes = 1U << 20U;
+
+// Reads one control file, white space at its ends taken off.
+Result<std::string> ReadControl(int directory_fd, const std::string& name);
+
+// The same; nullopt when there is no such file.
+Result<std::optional<std::string>> ReadControlIfAny(int directory_fd, const std::string& name);
+
+// The number after `key` in a file of "key number" lines (memory.events, cpu.stat); nullopt when
+// the key is not there. Pure.
+std::optional<uint64_t> ValueOf(std::string_view text, std::string_view key);
+
+}  // namespace taskcell::cgroup

@@ -1,0 +1,111 @@
+#include "launcher/cgroup/observe.h"
+
+#include <fcntl.h>
+
+#include <array>
+
+#include "launcher/base/text.h"
+#include "launcher/cgroup/directory.h"
+#include "launcher/cgroup/limits.h"
+#include "launcher/cgroup/name.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::cgroup {
+namespace {
+
+constexpr std::size_t kMaxStatusBytes = 64U << 10U;
+
+// The four ids of a "Uid:" or "Gid:" line of /proc/<pid>/status.
+Result<std::array<uint32_t, 4>> ParseIds(std::string_view status, std::string_view key) {
+  for (std::string_view line : Split(status, '\n')) {
+    std::vector<std::string_view> words = Words(line);
+    if (words.size() != 5 || words[0] != key) continue;
+    std::array<uint32_t, 4> ids = {};
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      std::optional<uint64_t> id = ParseUnsigned(words[i + 1]);
+      if (!id || *id > UINT32_MAX) break;
+      ids[i] = static_cast<uint32_t>(*id);
+      if (i + 1 == ids.size()) return ids;
+    }
+  }
+  return Error(Kind::kViolation, Text("/proc/<pid>/status has no line '", key, "' with four ids"));
+}
+
+Result<LevelLimits> EffectiveLimits(const Location& location, Controller controller) {
+  LevelLimits effective;
+  UniqueFd mount = TRY(OpenMount(*location.hierarchy));
+  for (const std::string& below : LevelsUpwards(location.below)) {
+    UniqueFd level = TRY(OpenCgroup(mount.get(), below));
+    Lower(effective, TRY(ReadLevel(level.get(), location.hierarchy->unified, controller)));
+  }
+  return effective;
+}
+
+}  // namespace
+
+std::vector<std::string> LevelsUpwards(std::string_view below) {
+  std::vector<std::string> levels;
+  while (!below.empty()) {
+    levels.emplace_back(below);
+    std::size_t slash = below.rfind('/');
+    below = below.substr(0, slash == below.npos ? 0 : slash);
+  }
+  levels.emplace_back();
+  return levels;
+}
+
+std::vector<std::string> LevelsOfCell(std::string_view below) {
+  std::vector<std::string> levels = {std::string(below)};
+  std::size_t slash = below.rfind('/');
+  if (slash == below.npos || below.substr(slash + 1) != kCellName) return levels;
+  std::string_view above = below.substr(0, slash);
+  std::size_t start = above.rfind('/');
+  if (IsRunName(above.substr(start == above.npos ? 0 : start + 1))) levels.emplace_back(above);
+  return levels;
+}
+
+Result<std::optional<Location>> Locate(const Layout& layout,
+                                       const std::vector<std::string>& cgroups,
+                                       std::string_view name) {
+  const Hierarchy* hierarchy = layout.Find(name);
+  if (hierarchy == nullptr) return std::optional<Location>();
+  for (const std::string& line : cgroups) {
+    std::vector<Membership> memberships = TRY(ParseMemberships(line));
+    if (memberships.size() != 1 || memberships[0].controllers != hierarchy->controllers) continue;
+    std::optional<std::string> below = BelowMount(*hierarchy, memberships[0].path);
+    if (!below) break;
+    return std::optional<Location>({hierarchy, *std::move(below)});
+  }
+  return std::optional<Location>();
+}
+
+Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd, pid_t pid,
+                                           bool host_has_swap) {
+  cell::OutsideAttestation seen;
+  seen.host_pid = pid;
+  std::string status = TRY(sys::ReadFile(proc_pid_fd, "status", kMaxStatusBytes));
+  seen.host_uids = TRY(ParseIds(status, "Uid:"));
+  seen.host_gids = TRY(ParseIds(status, "Gid:"));
+  std::string cgroups = TRY(sys::ReadFile(proc_pid_fd, "cgroup", kMaxProcCgroupBytes));
+  for (std::string_view line : Split(Trim(cgroups), '\n')) seen.cgroups.emplace_back(line);
+  LevelLimits effective;
+  for (Controller controller : kControllers) {
+    std::optional<Location> location = TRY(Locate(layout, seen.cgroups, Name(controller)));
+    if (location) Lower(effective, TRY(EffectiveLimits(*location, controller)));
+  }
+  seen.limits = ToSeen(effective, host_has_swap);
+  return seen;
+}
+
+Result<cell::OutsideAttestation> Observe(pid_t pid) {
+  std::string intent = Text("observe process ", pid, " from outside");
+  auto observe = [pid]() -> Result<cell::OutsideAttestation> {
+    Layout layout = TRY(ReadLayout());
+    bool host_has_swap = TRY(HostHasSwap());
+    UniqueFd proc = TRY(sys::Open(Text("/proc/", pid), O_RDONLY | O_DIRECTORY));
+    return ObserveIn(layout, proc.get(), pid, host_has_swap);
+  };
+  return observe().With(intent);
+}
+
+}  // namespace taskcell::cgroup

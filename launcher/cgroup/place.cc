@@ -1,0 +1,138 @@
+#include "launcher/cgroup/place.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "launcher/base/text.h"
+#include "launcher/cgroup/directory.h"
+#include "launcher/cgroup/remedy.h"
+#include "launcher/cgroup/unified.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::cgroup {
+namespace {
+
+struct Search {
+  const Hierarchy& hierarchy;
+  const std::vector<Controller>& wanted;
+  uid_t uid;
+  UniqueFd mount;
+
+  std::string PathOf(const std::string& below) const {
+    return below.empty() ? hierarchy.mount_point : Text(hierarchy.mount_point, "/", below);
+  }
+};
+
+Status CheckOwner(const Search& search, int directory_fd) {
+  if (search.uid != 0) {
+    struct stat info = TRY(sys::Stat(directory_fd));
+    if (info.st_uid != search.uid)
+      return Error(Kind::kDenied, Text("it belongs to uid ", info.st_uid, ", not to ", search.uid),
+                   EACCES);
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+      return Error(Kind::kDenied, "other users may write it", EACCES);
+  }
+  return sys::CheckAccess(directory_fd, ".", W_OK | X_OK);
+}
+
+// Whether a process from outside may be moved into the cgroup and controllers be handed on.
+Status CheckControlFiles(int directory_fd) {
+  TRY(sys::CheckAccess(directory_fd, "cgroup.procs", W_OK));
+  return sys::CheckAccess(directory_fd, "cgroup.subtree_control", W_OK);
+}
+
+Result<Place> TryOwn(const Search& search) {
+  std::optional<std::string> own = BelowMount(search.hierarchy, search.hierarchy.own_path);
+  if (!own)
+    return Error(Kind::kUnsupported,
+                 Text("this process's cgroup ", Printable(search.hierarchy.own_path),
+                      " is not below what is mounted here"));
+  std::string below = *std::move(own);
+  bool in_supervisor = false;
+  if (search.hierarchy.unified) {
+    std::size_t slash = below.rfind('/');
+    std::string_view leaf = std::string_view(below).substr(slash == below.npos ? 0 : slash + 1);
+    in_supervisor = leaf == kSupervisor;
+    if (in_supervisor) below.resize(slash == below.npos ? 0 : slash);
+    if (search.uid == 0 && !in_supervisor && !below.empty())
+      return Error(Kind::kUnsupported, "it is left to whoever made it");
+  }
+  UniqueFd directory = TRY(OpenCgroup(search.mount.get(), below));
+  TRY(CheckOwner(search, directory.get()));
+  if (search.hierarchy.unified) {
+    if (!below.empty() || sys::StatAt(directory.get(), "cgroup.type").ok())
+      TRY(CheckControlFiles(directory.get()));
+    TRY(EnableControllers(directory.get(), search.wanted, !in_supervisor));
+  }
+  return Place{search.hierarchy.unified, search.PathOf(below), std::move(directory)};
+}
+
+// Root makes its own delegated directory, and on the unified hierarchy hands the controllers down
+// to it.
+Status MakeForRoot(const Search& search) {
+  int mount_fd = search.mount.get();
+  std::string chain[] = {"", "taskcell", DelegatedBelow(search.uid)};
+  for (const std::string& below : chain) {
+    if (!below.empty()) {
+      Status made = sys::MakeDirectory(mount_fd, below, 0755);
+      if (!made.ok() && made.error().err != EEXIST) return made;
+    }
+    if (!search.hierarchy.unified) continue;
+    UniqueFd directory = TRY(OpenCgroup(mount_fd, below));
+    TRY(EnableControllers(directory.get(), search.wanted, false).With(search.PathOf(below)));
+  }
+  return Ok();
+}
+
+Result<Place> TryDelegated(const Search& search) {
+  if (search.uid == 0) TRY(MakeForRoot(search));
+  std::string below = DelegatedBelow(search.uid);
+  UniqueFd directory = TRY(OpenCgroup(search.mount.get(), below));
+  TRY(CheckOwner(search, directory.get()));
+  if (search.hierarchy.unified) {
+    TRY(CheckControlFiles(directory.get()));
+    TRY(sys::CheckAccess(search.mount.get(), "cgroup.procs", W_OK)
+            .With("no process can be moved there from where this one is"));
+    TRY(EnableControllers(directory.get(), search.wanted, true));
+  }
+  return Place{search.hierarchy.unified, search.PathOf(below), std::move(directory)};
+}
+
+Result<Place> TryBoth(const Search& search) {
+  Result<Place> own = TryOwn(search);
+  if (own.ok()) return own;
+  Result<Place> delegated = TryDelegated(search);
+  if (delegated.ok()) return delegated;
+  std::optional<std::string> own_below = BelowMount(search.hierarchy, search.hierarchy.own_path);
+  std::string own_path = own_below ? search.PathOf(*own_below) : search.hierarchy.own_path;
+  const Error& cause = delegated.error();
+  return Error(cause.kind,
+               Text("the own cgroup '", Printable(own_path), "': ", own.error().text, "; '",
+                    Printable(search.PathOf(DelegatedBelow(search.uid))), "': ", cause.text),
+               cause.err);
+}
+
+Result<Place> Find(const Hierarchy& hierarchy, const std::vector<Controller>& wanted) {
+  if (hierarchy.mount_point.empty())
+    return Error(Kind::kUnsupported, "the cgroup hierarchy that holds it is not mounted here");
+  if (hierarchy.read_only)
+    return Error(Kind::kUnsupported,
+                 Text("'", Printable(hierarchy.mount_point), "' is mounted read-only"), EROFS);
+  Search search{hierarchy, wanted, ::geteuid(), TRY(OpenMount(hierarchy))};
+  return TryBoth(search);
+}
+
+}  // namespace
+
+Result<Place> FindPlace(const Hierarchy& hierarchy, const std::vector<Controller>& wanted) {
+  Result<Place> place = Find(hierarchy, wanted);
+  if (place.ok()) return place;
+  Error error = std::move(place).error();
+  error.text += Text(". What to do: ", Remedy(hierarchy, wanted, ::geteuid()));
+  return Unenforced(wanted, std::move(error));
+}
+
+}  // namespace taskcell::cgroup

@@ -1,0 +1,214 @@
+#include "launcher/cgroup/run_cgroup.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/cgroup/directory.h"
+#include "launcher/cgroup/limits.h"
+#include "launcher/cgroup/name.h"
+#include "launcher/cgroup/remedy.h"
+#include "launcher/cgroup/removal.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::cgroup {
+namespace {
+
+constexpr int kLockRounds = 200;  // of a millisecond
+
+struct NamedFile {
+  Controller controller;
+  bool unified;
+  std::string_view name;
+  const char* file;
+};
+constexpr NamedFile kLimitFiles[] = {
+    {Controller::kMemory, false, "memory", "memory.limit_in_bytes"},
+    {Controller::kMemory, false, "memsw", "memory.memsw.limit_in_bytes"},
+    {Controller::kMemory, true, "memory", "memory.max"},
+    {Controller::kMemory, true, "swap", "memory.swap.max"},
+    {Controller::kPids, false, "pids", "pids.max"},
+    {Controller::kPids, true, "pids", "pids.max"},
+    {Controller::kCpu, false, "cpu_quota", "cpu.cfs_quota_us"},
+    {Controller::kCpu, false, "cpu_period", "cpu.cfs_period_us"},
+    {Controller::kCpu, true, "cpu_max", "cpu.max"},
+};
+
+// Controllers that share a hierarchy share a cgroup.
+struct Share {
+  const Hierarchy* hierarchy;
+  std::vector<Controller> controllers;
+};
+
+Result<std::vector<Share>> SharesOf(const Layout& layout) {
+  std::vector<Share> shares;
+  for (Controller controller : kControllers) {
+    const Hierarchy* hierarchy = layout.Find(controller);
+    if (hierarchy == nullptr) {
+      return Unenforced({controller},
+                        Error(Kind::kUnsupported,
+                              Text("no cgroup hierarchy holds it. The kernel was built or booted "
+                                   "without it (cgroup_disable=",
+                                   Name(controller),
+                                   " on the kernel command line): an administrator must boot with "
+                                   "it")));
+    }
+    auto same = std::find_if(shares.begin(), shares.end(),
+                             [&](const Share& share) { return share.hierarchy == hierarchy; });
+    if (same == shares.end()) same = shares.insert(shares.end(), Share{hierarchy, {}});
+    same->controllers.push_back(controller);
+  }
+  return shares;
+}
+
+// Makes the directory of a run and takes its lock, which tells SweepStale that the owner lives. A
+// sweep by another run of this user can come in between and remove what it takes for a stale one:
+// then it is made again.
+Result<UniqueFd> MakeLocked(int place_fd, const std::string& name) {
+  for (int round = 0;; ++round) {
+    Status made = sys::MakeDirectory(place_fd, name, 0755);
+    if (!made.ok() && (round == 0 || made.error().err != EEXIST)) return std::move(made).error();
+    Result<UniqueFd> run = OpenCgroup(place_fd, name);
+    if (run.ok() && sys::Lock(run.value().get(), LOCK_EX | LOCK_NB).ok()) {
+      struct stat locked = TRY(sys::Stat(run.value().get()));
+      Result<struct stat> named = sys::StatAt(place_fd, name);
+      if (named.ok() && named->st_ino == locked.st_ino) return run;
+    }
+    if (round == kLockRounds)
+      return Error(Kind::kSystem, Text("'", name, "' keeps being locked by another process"),
+                   EBUSY);
+    TRY(sys::Poll(-1, 0, 1));
+  }
+}
+
+}  // namespace
+
+Result<RunCgroup> RunCgroup::Make(const std::string& run_id, const cell::Limits& limits) {
+  Layout layout = TRY(ReadLayout());
+  return MakeIn(layout, run_id, limits);
+}
+
+Result<RunCgroup> RunCgroup::MakeIn(const Layout& layout, const std::string& run_id,
+                                    const cell::Limits& limits) {
+  if (!IsRunName(RunName(run_id)))
+    return Error(Kind::kUsage,
+                 Text("run id '", Printable(run_id), "' is not 32 lowercase hex digits"), EINVAL);
+  bool host_has_swap = TRY(HostHasSwap());
+  RunCgroup made(RunName(run_id));
+  for (const Share& share : TRY(SharesOf(layout))) {
+    Status added = made.AddBranch(*share.hierarchy, share.controllers, limits, host_has_swap);
+    if (!added.ok()) return Unenforced(share.controllers, std::move(added).error());
+  }
+  return made;
+}
+
+RunCgroup::~RunCgroup() {
+  (void)Remove();  // ignoring: a later run sweeps what can't be removed now
+}
+
+Status RunCgroup::AddBranch(const Hierarchy& hierarchy, const std::vector<Controller>& controllers,
+                            const cell::Limits& limits, bool host_has_swap) {
+  cgroup::Place place = TRY(FindPlace(hierarchy, controllers));
+  SweepStale(place.directory.get());
+  std::string path = Text("'", Printable(place.path), "/", name_, "'");
+  Result<UniqueFd> run = MakeLocked(place.directory.get(), name_);
+  if (!run.ok()) {
+    if (run.error().err == EAGAIN)
+      return std::move(run).error().With(
+          "cgroup.max.descendants or cgroup.max.depth is reached above");
+    return std::move(run).error().With(place.path);
+  }
+  bool unified = place.unified;
+  // From here on the destructor removes it, whatever fails.
+  branches_.push_back({std::move(place), controllers, std::move(run).value(), UniqueFd()});
+  Branch& branch = branches_.back();
+  TRY(ApplyLimits(branch.run.get(), unified, controllers, limits, host_has_swap).With(path));
+  TRY(sys::MakeDirectory(branch.run.get(), kCellName, 0755).With(path));
+  branch.cell = TRY(OpenCgroup(branch.run.get(), kCellName).With(path));
+  return Ok();
+}
+
+int RunCgroup::clone_fd() const {
+  for (const Branch& branch : branches_) {
+    if (branch.place.unified) return branch.cell.get();
+  }
+  return -1;
+}
+
+Result<std::vector<UniqueFd>> RunCgroup::OpenEntries(bool with_unified) const {
+  std::vector<UniqueFd> entries;
+  for (const Branch& branch : branches_) {
+    if (branch.place.unified && !with_unified) continue;
+    // Only through v1's `tasks` does a single thread move without the lock; v2 has no such file.
+    const char* file = branch.place.unified ? "cgroup.procs" : "tasks";
+    entries.push_back(TRY(sys::OpenAt2(branch.cell.get(), file, O_WRONLY, sys::kResolveBeneath)));
+  }
+  return entries;
+}
+
+Status RunCgroup::Enter(int entry_fd) { return sys::WriteAll(entry_fd, "0"); }
+
+Status RunCgroup::Place(pid_t pid) const {
+  for (const Branch& branch : branches_) {
+    Status placed = sys::WriteControl(branch.cell.get(), "cgroup.procs", Text(pid));
+    if (!placed.ok())
+      return Unenforced(branch.controllers,
+                        std::move(placed).error().With(Text("move process ", pid, " to '",
+                                                            Printable(branch.place.path), "/",
+                                                            name_, "/", kCellName, "'")));
+  }
+  return Ok();
+}
+
+Result<std::vector<LimitFile>> RunCgroup::OpenLimitFiles() const {
+  std::vector<LimitFile> files;
+  for (const Branch& branch : branches_) {
+    for (const NamedFile& each : kLimitFiles) {
+      if (each.unified != branch.place.unified) continue;
+      if (std::count(branch.controllers.begin(), branch.controllers.end(), each.controller) == 0)
+        continue;
+      Result<UniqueFd> fd =
+          sys::OpenAt2(branch.run.get(), each.file, O_RDONLY, sys::kResolveBeneath);
+      // Swap files are missing on a host without swap accounting, which ApplyLimits judged.
+      if (!fd.ok() && fd.error().err == ENOENT && (each.name == "memsw" || each.name == "swap"))
+        continue;
+      files.push_back({each.name, TRY(std::move(fd))});
+    }
+  }
+  return files;
+}
+
+Result<Events> RunCgroup::ReadEvents() const {
+  Events events;
+  for (const Branch& branch : branches_) {
+    for (Controller controller : branch.controllers) {
+      TRY(AddEvents(branch.run.get(), branch.place.unified, controller, events));
+      TRY(AddEvents(branch.cell.get(), branch.place.unified, controller, events));
+    }
+  }
+  return events;
+}
+
+Status RunCgroup::Kill() const {
+  for (const Branch& branch : branches_) {
+    TRY(KillAll(branch.run.get()).With(branch.place.path));
+  }
+  return Ok();
+}
+
+Status RunCgroup::Remove() {
+  Status outcome = Ok();
+  std::erase_if(branches_, [&](const Branch& branch) {
+    Status removed = RemoveCgroup(branch.place.directory.get(), name_, kRemoveTimeoutMs);
+    bool gone = removed.ok();
+    if (!gone) outcome = std::move(removed).With(branch.place.path);
+    return gone;
+  });
+  return outcome;
+}
+
+}  // namespace taskcell::cgroup
