@@ -53,6 +53,13 @@ JsonText& JsonText::Bool(bool value) {
   return *this;
 }
 
+JsonText& JsonText::Raw(std::string_view json) {
+  Separate();
+  text_ += json;
+  needs_comma_ = true;
+  return *this;
+}
+
 JsonText& JsonText::Null() {
   Separate();
   text_ += "null";

@@ -20,6 +20,8 @@ class JsonText {
   JsonText& Unsigned(uint64_t value);
   JsonText& Bool(bool value);
   JsonText& Null();
+  // Appends `json`, which must be one whole JSON value.
+  JsonText& Raw(std::string_view json);
 
   const std::string& text() const { return text_; }
 

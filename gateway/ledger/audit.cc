@@ -1,0 +1,75 @@
+#include "gateway/ledger/audit.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+
+#include "launcher/base/json_text.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::chrono::milliseconds kLockPause{20};
+
+Status LockWithin(int fd, std::chrono::milliseconds wait) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  while (true) {
+    Status locked = sys::Lock(fd, LOCK_EX | LOCK_NB);
+    if (locked.ok() || locked.error().err != EWOULDBLOCK) return locked;
+    if (std::chrono::steady_clock::now() >= until) return locked;
+    std::this_thread::sleep_for(kLockPause);
+  }
+}
+
+}  // namespace
+
+std::string Rfc3339(WallClock::time_point time) {
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+  const std::time_t seconds = micros / 1000000;
+  struct tm parts = {};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 64> text;
+  int length = std::snprintf(text.data(), text.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%06d+00:00",
+                             parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                             parts.tm_min, parts.tm_sec, static_cast<int>(micros % 1000000));
+  return std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+std::string AuditLine(const AuditEvent& event, WallClock::time_point time) {
+  JsonText json;
+  json.Open('{').Key("timestamp").String(Rfc3339(time));
+  json.Key("event_type").String(event.event_type);
+  json.Key("agent_id").String(event.agent_id);
+  json.Key("severity").String(event.severity);
+  json.Key("details").Open('{');
+  for (const auto& [key, value] : event.details) {
+    json.Key(key);
+    if (const auto* number = std::get_if<uint64_t>(&value)) {
+      json.Unsigned(*number);
+    } else {
+      json.String(std::get<std::string>(value));
+    }
+  }
+  json.Close('}').Close('}');
+  return json.text();
+}
+
+Status AppendAudit(int home_fd, const AuditEvent& event, std::chrono::milliseconds lock_wait) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  UniqueFd file =
+      TRY(sys::OpenAt2(home_fd, kAuditFile, kFlags, sys::kResolveBeneath, 0600).With("audit log"));
+  if (!S_ISREG(TRY(sys::Stat(file.get())).st_mode))
+    return Error(Kind::kConfig, Text("audit log: ", kAuditFile, " is not a regular file"));
+  TRY(LockWithin(file.get(), lock_wait).With("audit log"));
+  return sys::WriteAll(file.get(), AuditLine(event, WallClock::now()) + "\n").With("audit log");
+}
+
+}  // namespace taskcell::gateway

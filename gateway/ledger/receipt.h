@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/cell/attestation.h"
+#include "launcher/cell/cell_plan.h"
+#include "launcher/cell/compare.h"
+#include "launcher/mounts/snapshot.h"
+
+namespace taskcell::gateway {
+
+// What one run was and did, for the operator: written when a run began (a refusal before that
+// leaves nothing). It holds no prompt, no reply, no secret and nothing the AI printed.
+struct Receipt {
+  std::string run_id;
+  std::string agent;
+  std::string home;
+  std::string runtime;
+  std::string model;
+  std::string provider;
+  std::string account;         // its id
+  std::string engine;          // "native", "docker at unix:///var/run/docker.sock (the default)"
+  std::string uid_separation;  // how the cell's kernel uid differs from the gateway's, or "none"
+  std::string started;         // RFC 3339
+  std::string ended;
+  uint64_t setup_ms = 0;  // from the admission to the verified cell
+  uint64_t wall_ms = 0;   // the whole task
+
+  cell::CellPlan plan;
+  bool attested = false;  // `seen` is filled in
+  cell::Attestation seen;
+  std::vector<cell::Mismatch> mismatches;
+  bool verified = false;  // attested and without a mismatch: the job was handed over after that
+  mounts::Snapshot snapshot;
+
+  std::string upstream;              // where the broker's route led
+  bool upstream_overridden = false;  // by the gateway's environment
+  std::string egress_json;           // RecordJson; empty: no broker
+
+  std::string events_json;  // what the cgroup counted; empty: unknown
+  std::string job_end;      // how the job ended, for a person
+  std::string outcome;      // "success", "refused", ...
+  std::string code;
+  std::string message;
+  bool step_limit = false;
+  std::vector<std::string> warnings;
+};
+
+// The receipt as one JSON object. Limits stand side by side: what was asked, what the inside saw,
+// what the outside saw.
+std::string ReceiptJson(const Receipt& receipt);
+
+// Writes `json` to <sandbox>/receipts/<run_id>.json (0600, never over an existing one), making the
+// directory (0700).
+Status WriteReceipt(int sandbox_fd, std::string_view run_id, std::string_view json);
+
+}  // namespace taskcell::gateway
