@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # install.sh GROUP...: installs the Debian packages a group of ./dev's commands needs; says what it will install first,
-# and nothing when there is nothing to do. Groups: build run test bench check.
+# and nothing when there is nothing to do. Groups: build run test lab bench check.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
@@ -10,6 +10,7 @@ packages_of() {
       libcurl4-openssl-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libssl-dev libmicrohttpd-dev ;;
     run) echo uidmap util-linux python3 ;;
     test) echo docker.io git jq curl procps iproute2 xxd groff mandoc clang-format xz-utils psmisc python3-yaml ;;
+    lab) echo qemu-system-x86 debootstrap e2fsprogs ;;
     bench) echo bubblewrap runc strace ;;
     check) echo clang clang-tidy clang-format libclang-rt-14-dev ;;
     *) echo "install.sh: unknown group $1" >&2; exit 2 ;;
