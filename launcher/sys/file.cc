@@ -211,6 +211,14 @@ Result<std::string> ReadLink(int dir_fd, const std::string& path) {
   return std::string(target.data(), static_cast<std::size_t>(length));
 }
 
+Status MakeSymbolicLink(const std::string& target, int dir_fd, const std::string& path) {
+  TRY(RefuseNul("symlink", target));
+  TRY(RefuseNul("symlink", path));
+  if (::symlinkat(target.c_str(), dir_fd, path.c_str()) < 0)
+    return Failure(Named("symlink", path, dir_fd));
+  return Ok();
+}
+
 Result<Pipe> MakePipe(int flags) {
   int ends[2];
   if (::pipe2(ends, flags | O_CLOEXEC) < 0) return Failure("pipe2");

@@ -79,6 +79,9 @@ Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit)
 // readlinkat(2); the result is at most PATH_MAX bytes.
 Result<std::string> ReadLink(int dir_fd, const std::string& path);
 
+// symlinkat(2): makes `path` below `dir_fd` a link to `target`, which need not exist.
+Status MakeSymbolicLink(const std::string& target, int dir_fd, const std::string& path);
+
 struct Pipe {
   UniqueFd read_end;
   UniqueFd write_end;

@@ -1,6 +1,7 @@
 #include "launcher/sys/process.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
@@ -120,6 +121,22 @@ Status Unshare(int flags) {
 Status CloseRange(unsigned first, unsigned last) {
   if (::syscall(SYS_close_range, first, last, 0) < 0)
     return Failure(Text("close_range ", first, " ", last));
+  return Ok();
+}
+
+Status CloseOnExecFrom(unsigned first) {
+  if (::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+    return Failure(Text("close_range ", first, " CLOEXEC"));
+  return Ok();
+}
+
+Status FillStandardStreams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is taken, and all below `fd` are open by now.
+    if (::open("/dev/null", O_RDWR) != fd)  // NOLINT(android-cloexec-open): a standard stream
+      return Failure(Text("open '/dev/null' as ", fd));
+  }
   return Ok();
 }
 

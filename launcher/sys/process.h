@@ -68,6 +68,12 @@ Status Unshare(int flags);
 // close_range(2) for `first` .. `last`, both included.
 Status CloseRange(unsigned first, unsigned last);
 
+// Makes every descriptor from `first` on close on exec.
+Status CloseOnExecFrom(unsigned first);
+
+// Opens /dev/null as each of 0, 1 and 2 that is closed.
+Status FillStandardStreams();
+
 // Puts `fd` at the number `number` (dup3), kept across exec.
 Status PlaceDescriptor(int fd, int number);
 

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <signal.h>
+
+#include <optional>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/cell_plan.h"
+#include "launcher/cgroup/run_cgroup.h"
+#include "launcher/native/id_maps.h"
+#include "launcher/sys/process.h"
+
+namespace taskcell::native {
+
+struct CellOrders {
+  const cell::CellPlan* plan = nullptr;
+  UserNamespaceMode user_namespace = UserNamespaceMode::kAuto;
+  int init = -1;                          // taskcell-init, O_PATH
+  UniqueFd gate;                          // the end init gets; consumed
+  const sigset_t* signal_mask = nullptr;  // the mask init starts with
+};
+
+// A native cell: taskcell-init runs as PID 1 of namespaces built from a plan, in a cgroup that
+// limits it, and nothing else runs there yet. The destructor kills all of it and removes the
+// cgroup.
+class NativeCell {
+ public:
+  // Builds the cell and returns when taskcell-init was executed. Faults of the isolation come
+  // before faults of the limits: where the cgroup can't be made the isolation is tried without it,
+  // and that one's Error wins. After an Error nothing is left.
+  static Result<NativeCell> Make(CellOrders orders);
+
+  pid_t pid() const { return init_.pid(); }
+  sys::Child& init() { return init_; }
+  cgroup::RunCgroup& cgroup() { return cgroup_; }
+  const OutsideIds& outside() const { return outside_; }
+  bool proc_is_subset() const { return proc_is_subset_; }
+
+ private:
+  NativeCell(sys::Child init, cgroup::RunCgroup cgroup, OutsideIds outside, bool subset)
+      : cgroup_(std::move(cgroup)),
+        init_(std::move(init)),
+        outside_(outside),
+        proc_is_subset_(subset) {}
+
+  // In this order: the processes go before their cgroup does.
+  cgroup::RunCgroup cgroup_;
+  sys::Child init_;
+  OutsideIds outside_;
+  bool proc_is_subset_;
+};
+
+}  // namespace taskcell::native

@@ -1,0 +1,147 @@
+#include "launcher/native/cell_root.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/mount.h"
+
+namespace taskcell::native {
+namespace {
+
+// "/" of the cell when it is made from the host: a few directories, links and files of /etc.
+constexpr char kRootTmpfsSize[] = "4m";
+constexpr uint64_t kResolveInRoot = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+
+Result<UniqueFd> MakeTmpfs(const char* size, const char* mode, uint64_t attributes) {
+  return sys::MakeFileSystem("tmpfs", {{"size", size}, {"mode", mode}}, attributes);
+}
+
+// Mounts `tree` over "/", where pivot_root takes it from.
+Status AttachOverOldRoot(int tree) {
+  UniqueFd old_root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
+  return sys::AttachMount(tree, old_root.get());
+}
+
+Error ExplainTarget(Error error, const std::string& target, bool may_create) {
+  if (error.err == ELOOP) {
+    return Error(Kind::kViolation,
+                 Text("'", Printable(target),
+                      "' of the root is, or leads through, a symbolic link; a mount there would "
+                      "land elsewhere. Make it a plain directory or file in the root"),
+                 ELOOP);
+  }
+  if (error.err == ENOENT && !may_create) {
+    return Error(Kind::kConfig,
+                 Text("the root directory has no '", Printable(target),
+                      "', and the launcher makes nothing in a root that is not its own. Make it "
+                      "there: mkdir -p ROOTFS",
+                      Printable(target)),
+                 ENOENT);
+  }
+  return std::move(error).With(Text("target '", Printable(target), "'"));
+}
+
+}  // namespace
+
+Result<UniqueFd> MakeParents(int dir_fd, std::string_view path) {
+  UniqueFd at = TRY(sys::Duplicate(dir_fd));
+  std::vector<std::string_view> parts = Split(path, '/');
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    if (parts[i].empty()) continue;
+    std::string name(parts[i]);
+    constexpr int kFlags = O_PATH | O_DIRECTORY;
+    Result<UniqueFd> next = sys::OpenAt2(at.get(), name, kFlags, sys::kResolveBeneath);
+    if (!next.ok() && next.error().err == ENOENT) {
+      TRY(sys::MakeDirectory(at.get(), name, 0755));
+      next = sys::OpenAt2(at.get(), name, kFlags, sys::kResolveBeneath);
+    }
+    at = TRY(std::move(next));
+  }
+  return at;
+}
+
+Status MakeFile(int dir_fd, const RootEntry& file) {
+  UniqueFd parent = TRY(MakeParents(dir_fd, file.path));
+  std::string name(Split(file.path, '/').back());
+  UniqueFd fd = TRY(sys::OpenAt2(parent.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                 sys::kResolveBeneath, 0444));
+  return sys::WriteAll(fd.get(), file.content);
+}
+
+Status MakeLink(int dir_fd, const RootEntry& link) {
+  UniqueFd parent = TRY(MakeParents(dir_fd, link.path));
+  return sys::MakeSymbolicLink(link.content, parent.get(),
+                               std::string(Split(link.path, '/').back()));
+}
+
+Result<CellRoot> CellRoot::FromHost(HostRoot host) {
+  UniqueFd tmpfs = TRY(MakeTmpfs(kRootTmpfsSize, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  TRY(AttachOverOldRoot(tmpfs.get()));
+  CellRoot root(std::move(tmpfs), true);
+  for (const RootEntry& file : host.files)
+    TRY(MakeFile(root.fd(), file).With(Text("'/", file.path, "'")));
+  for (const RootEntry& link : host.links)
+    TRY(MakeLink(root.fd(), link).With(Text("'/", link.path, "'")));
+  TRY(sys::MakeDirectory(root.fd(), "run", 0755));
+  for (const MountSource& source : host.mounts)
+    TRY(root.Attach(source.target, source.kind, source.tree.get()));
+  return root;
+}
+
+Result<CellRoot> CellRoot::FromDirectory(MountSource directory) {
+  TRY(AttachOverOldRoot(directory.tree.get()));
+  return CellRoot(std::move(directory.tree), false);
+}
+
+Status CellRoot::Make(const std::string& path, cell::EntryKind kind) {
+  UniqueFd parent = TRY(MakeParents(fd(), path));
+  std::string name(Split(path, '/').back());
+  if (kind == cell::EntryKind::kDirectory) return sys::MakeDirectory(parent.get(), name, 0755);
+  TRY(sys::OpenAt2(parent.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                   sys::kResolveBeneath, 0444));
+  return Ok();
+}
+
+Result<UniqueFd> CellRoot::OpenTarget(const std::string& target, cell::EntryKind kind) {
+  Result<UniqueFd> opened = sys::OpenAt2(fd(), target, O_PATH, kResolveInRoot);
+  if (!opened.ok() && opened.error().err == ENOENT && may_create_) {
+    TRY(Make(target, kind).With(Text("target '", Printable(target), "'")));
+    opened = sys::OpenAt2(fd(), target, O_PATH, kResolveInRoot);
+  }
+  if (!opened.ok()) return ExplainTarget(std::move(opened).error(), target, may_create_);
+  struct stat info = TRY(sys::Stat(opened->get()));
+  if (S_ISDIR(info.st_mode) == (kind == cell::EntryKind::kDirectory)) return opened;
+  return Error(Kind::kConfig,
+               Text("target '", Printable(target), "' of the root is ",
+                    S_ISDIR(info.st_mode) ? "a directory, a file is mounted there"
+                                          : "not a directory, a directory is mounted there"));
+}
+
+Status CellRoot::Attach(const std::string& target, cell::EntryKind kind, int tree) {
+  UniqueFd place = TRY(OpenTarget(target, kind));
+  return sys::AttachMount(tree, place.get()).With(Text("'", Printable(target), "'"));
+}
+
+Status CellRoot::AttachTmpfs(const cell::PlannedTmpfs& tmpfs) {
+  std::string size = std::to_string(tmpfs.size_bytes);
+  std::array<char, 16> mode;
+  std::snprintf(mode.data(), mode.size(), "%o", tmpfs.mode & 07777U);
+  uint64_t attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+  if (!tmpfs.exec) attributes |= MOUNT_ATTR_NOEXEC;
+  if (tmpfs.read_only) attributes |= MOUNT_ATTR_RDONLY;
+  UniqueFd mount = TRY(MakeTmpfs(size.c_str(), mode.data(), attributes));
+  return Attach(tmpfs.target, cell::EntryKind::kDirectory, mount.get());
+}
+
+Status CellRoot::Seal() {
+  if (!may_create_) return Ok();
+  return sys::SetMountAttributes(fd(), MOUNT_ATTR_RDONLY, 0, false);
+}
+
+}  // namespace taskcell::native

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/cell_plan.h"
+#include "launcher/native/host_root.h"
+
+namespace taskcell::native {
+
+// The cell's new root: attached over the old one, not yet pivoted into.
+class CellRoot {
+ public:
+  // RootKind::kHost: a small private tmpfs with the host's pieces on it.
+  static Result<CellRoot> FromHost(HostRoot host);
+  // RootKind::kRootfs: the directory itself, read-only. Nothing is ever made in it.
+  static Result<CellRoot> FromDirectory(MountSource directory);
+
+  int fd() const { return fd_.get(); }
+
+  // Attaches a detached mount at the absolute path `target`, which is made where the root is ours
+  // and it is missing. CRITICAL: no symbolic link is ever followed on the way, so an image cannot
+  // redirect a mount; a target that is one, or is reached through one, is refused by name.
+  Status Attach(const std::string& target, cell::EntryKind kind, int tree);
+
+  // Opens `target` (O_PATH), making it where that is allowed.
+  Result<UniqueFd> OpenTarget(const std::string& target, cell::EntryKind kind);
+
+  // Makes a tmpfs and attaches it.
+  Status AttachTmpfs(const cell::PlannedTmpfs& tmpfs);
+
+  // Last step: a tmpfs root becomes read-only. A directory root is so from the start.
+  Status Seal();
+
+ private:
+  CellRoot(UniqueFd fd, bool may_create) : fd_(std::move(fd)), may_create_(may_create) {}
+  Status Make(const std::string& path, cell::EntryKind kind);
+
+  UniqueFd fd_;
+  bool may_create_;
+};
+
+// Makes all missing directories on the way to `path` (relative to `dir_fd`, no links followed) and
+// returns its parent.
+Result<UniqueFd> MakeParents(int dir_fd, std::string_view path);
+
+// Writes a new file (0444) below `dir_fd`, parents made.
+Status MakeFile(int dir_fd, const RootEntry& file);
+
+// Makes a new symbolic link below `dir_fd`, parents made.
+Status MakeLink(int dir_fd, const RootEntry& link);
+
+}  // namespace taskcell::native

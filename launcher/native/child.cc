@@ -1,0 +1,232 @@
+#include "launcher/native/child.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "launcher/base/text.h"
+#include "launcher/cgroup/run_cgroup.h"
+#include "launcher/native/cell_root.h"
+#include "launcher/native/device_tree.h"
+#include "launcher/native/host_root.h"
+#include "launcher/native/mount_source.h"
+#include "launcher/native/proc_tree.h"
+#include "launcher/native/stage.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/mount.h"
+#include "launcher/sys/privilege.h"
+#include "launcher/sys/process.h"
+#include "launcher/sys/signals.h"
+
+namespace taskcell::native {
+namespace {
+
+constexpr int kGateNumber = 3;
+constexpr int kFirstLimitNumber = 4;
+// Where descriptors wait while the low numbers are handed out: above all of those.
+constexpr int kWaitingNumbers = 64;
+
+class Child {
+ public:
+  explicit Child(const ChildOrders& orders) : orders_(orders), plan_(*orders.plan) {}
+
+  // Does every stage; `stage` is the one that failed, or the last.
+  Status Run(Stage& stage);
+  void Tell(const ChildReport& report);
+
+ private:
+  Status WaitForIdMaps();
+  Status EnterCgroup();
+  Status StopPropagation() { return sys::MakeAllMountsPrivate(); }
+  Status TakeSources();
+  Status BecomeInsideIds();
+  Status MakeRoot();
+  Status MakeProc();
+  Status MakeDevices() { return MakeDeviceTree(*root_, devices_); }
+  Status AttachPlanned();
+  Status WriteSysctls() { return WriteNamespaceSysctls(*proc_); }
+  Status StartNetwork() { return sys::SetLoopbackUp(); }
+  Status SetName() { return sys::SetHostname(plan_.hostname); }
+  Status Pivot() { return sys::PivotInto(root_->fd()); }
+  Status DropPrivileges();
+  Status ArrangeDescriptors();
+  Status Exec();
+
+  const ChildOrders& orders_;
+  const cell::CellPlan& plan_;
+  std::vector<MountSource> devices_;
+  std::vector<MountSource> mounts_;
+  std::optional<HostRoot> host_root_;
+  std::optional<MountSource> root_directory_;
+  std::optional<CellRoot> root_;
+  std::optional<ProcTree> proc_;
+  UniqueFd init_;
+  UniqueFd report_;  // takes over when the low numbers are handed out
+};
+
+void Child::Tell(const ChildReport& report) {
+  std::string_view bytes(reinterpret_cast<const char*>(&report), sizeof report);
+  int pipe = report_.valid() ? report_.get() : orders_.report;
+  (void)sys::WriteAll(pipe, bytes);  // ignoring: without a reader the parent is gone
+}
+
+Status Child::WaitForIdMaps() {
+  if (orders_.outside.way == MapWay::kOwn) {
+    TRY(WriteOwnIdMaps(plan_, orders_.outside));
+  } else {
+    std::array<char, 1> byte;
+    if (TRY(sys::Read(orders_.maps_written, byte)) == 0) sys::ExitNow(1);  // the parent is gone
+  }
+  // Not earlier: /proc/<pid>/uid_map of a process that is not dumpable belongs to root.
+  return sys::SetNotDumpable();
+}
+
+Status Child::EnterCgroup() {
+  for (int entry : orders_.cgroup_entries) TRY(cgroup::RunCgroup::Enter(entry));
+  // Only now, from inside: a namespace made by clone3 would have the caller's cgroup for its root.
+  return sys::Unshare(CLONE_NEWCGROUP);
+}
+
+// Everything that is opened on the host is opened here, still under the caller's own kernel ids.
+Status Child::TakeSources() {
+  devices_ = TRY(TakeDevices());
+  if (plan_.root == cell::RootKind::kHost) {
+    host_root_ = TRY(TakeHostRoot(plan_));
+  } else {
+    root_directory_ = TRY(TakeRootDirectory(plan_));
+  }
+  for (const cell::PlannedMount& mount : plan_.mounts)
+    mounts_.push_back(TRY(TakePlannedMount(mount)));
+  return Ok();
+}
+
+Status Child::BecomeInsideIds() {
+  if (orders_.outside.way != MapWay::kOwn) {
+    TRY(sys::SetGroups({}));
+    TRY(sys::SetIds(plan_.uid, plan_.gid));
+    TRY(sys::SetNotDumpable());  // a change of ids may have set it again
+  }
+  return sys::SetParentDeathSignal(SIGKILL);
+}
+
+Status Child::MakeRoot() {
+  root_ = host_root_ ? TRY(CellRoot::FromHost(std::move(*host_root_)))
+                     : TRY(CellRoot::FromDirectory(std::move(*root_directory_)));
+  return Ok();
+}
+
+Status Child::MakeProc() {
+  proc_ = TRY(MakeProcTree(*root_));
+  if (proc_->subset) {
+    ChildReport note;
+    note.type = ChildReport::Type::kProcIsSubset;
+    Tell(note);
+  }
+  return Ok();
+}
+
+// Outer targets before what lies below them.
+Status Child::AttachPlanned() {
+  struct Item {
+    const std::string* target;
+    const cell::PlannedTmpfs* tmpfs;
+    const MountSource* mount;
+  };
+  std::vector<Item> items;
+  for (const cell::PlannedTmpfs& tmpfs : plan_.tmpfs)
+    items.push_back({&tmpfs.target, &tmpfs, nullptr});
+  for (const MountSource& mount : mounts_) items.push_back({&mount.target, nullptr, &mount});
+  std::sort(items.begin(), items.end(),
+            [](const Item& a, const Item& b) { return *a.target < *b.target; });
+  for (const Item& item : items) {
+    if (item.tmpfs != nullptr) {
+      TRY(root_->AttachTmpfs(*item.tmpfs));
+    } else {
+      TRY(root_->Attach(item.mount->target, item.mount->kind, item.mount->tree.get()));
+    }
+  }
+  TRY(MaskProcTree(*root_, *proc_));
+  return root_->Seal();
+}
+
+Status Child::DropPrivileges() {
+  TRY(sys::LockSecurebits());
+  TRY(sys::DropBoundingSet());
+  TRY(sys::DropCapabilities());
+  return sys::SetNoNewPrivileges();
+}
+
+// 0, 1 and 2 as they are, then the gate and the limit files; exec closes everything else.
+Status Child::ArrangeDescriptors() {
+  report_ = TRY(sys::Duplicate(orders_.report, kWaitingNumbers));
+  init_ = TRY(sys::Duplicate(orders_.init, kWaitingNumbers));
+  std::vector<UniqueFd> kept;
+  kept.push_back(TRY(sys::Duplicate(orders_.gate, kWaitingNumbers)));
+  for (const InitLimitFile& file : orders_.limit_files)
+    kept.push_back(TRY(sys::Duplicate(file.fd, kWaitingNumbers)));
+  int number = kGateNumber;
+  for (const UniqueFd& fd : kept) TRY(sys::PlaceDescriptor(fd.get(), number++));
+  return sys::CloseOnExecFrom(static_cast<unsigned>(number));
+}
+
+Status Child::Exec() {
+  std::vector<std::string> argv = {"taskcell-init", Text("--gate-fd=", kGateNumber)};
+  int number = kFirstLimitNumber;
+  for (const InitLimitFile& file : orders_.limit_files)
+    argv.push_back(Text("--limit=", file.name, ":", number++));
+  if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
+  if (orders_.signal_mask != nullptr) TRY(sys::RestoreSignals(*orders_.signal_mask));
+  return sys::ExecuteDescriptor(init_.get(), argv, {});
+}
+
+Status Child::Run(Stage& stage) {
+  struct Step {
+    Stage stage;
+    Status (Child::*run)();
+  };
+  constexpr Step kSteps[] = {
+      {Stage::kIdMaps, &Child::WaitForIdMaps},
+      {Stage::kCgroup, &Child::EnterCgroup},
+      {Stage::kPropagation, &Child::StopPropagation},
+      {Stage::kSources, &Child::TakeSources},
+      {Stage::kIds, &Child::BecomeInsideIds},
+      {Stage::kRoot, &Child::MakeRoot},
+      {Stage::kProc, &Child::MakeProc},
+      {Stage::kDevices, &Child::MakeDevices},
+      {Stage::kMounts, &Child::AttachPlanned},
+      {Stage::kSysctls, &Child::WriteSysctls},
+      {Stage::kNetwork, &Child::StartNetwork},
+      {Stage::kHostname, &Child::SetName},
+      {Stage::kPivot, &Child::Pivot},
+      {Stage::kPrivileges, &Child::DropPrivileges},
+  };
+  for (const Step& step : kSteps) {
+    stage = step.stage;
+    TRY((this->*step.run)());
+  }
+  if (orders_.trial) return Ok();
+  stage = Stage::kDescriptors;
+  TRY(ArrangeDescriptors());
+  stage = Stage::kExec;
+  return Exec();
+}
+
+}  // namespace
+
+void RunChild(const ChildOrders& orders) {
+  Child child(orders);
+  Stage stage = Stage::kIdMaps;
+  Status status = child.Run(stage);
+  ChildReport report;
+  report.type = ChildReport::Type::kReady;
+  if (!status.ok()) report = ReportFailure(stage, status.error());
+  child.Tell(report);
+  sys::ExitNow(status.ok() ? 0 : 1);
+}
+
+}  // namespace taskcell::native

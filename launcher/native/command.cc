@@ -1,0 +1,124 @@
+#include "launcher/native/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "launcher/base/text.h"
+#include "launcher/native/agent_snapshot.h"
+#include "launcher/native/cell.h"
+#include "launcher/native/gate_client.h"
+#include "launcher/native/init_program.h"
+#include "launcher/native/message.h"
+#include "launcher/native/report.h"
+#include "launcher/native/request.h"
+#include "launcher/native/supervisor.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/privilege.h"
+#include "launcher/sys/signals.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::native {
+namespace {
+
+constexpr std::initializer_list<int> kPassedSignals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+
+struct Finished {
+  cell::CellPlan plan;
+  Outcome outcome;
+  CellFacts facts;
+};
+
+std::string TermOfCaller() {
+  const char* term = ::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): one thread
+  return term == nullptr ? "" : term;
+}
+
+Result<Finished> Launch(const LaunchRequest& request, const Options& options, int signals,
+                        const sigset_t& mask) {
+  UniqueFd init = TRY(OpenInitProgram());
+  sys::SocketPair gate = TRY(sys::MakePacketPair());
+  CellOrders orders;
+  orders.plan = &request.plan;
+  orders.user_namespace = options.user_namespace;
+  orders.init = init.get();
+  orders.gate = std::move(gate.second);
+  orders.signal_mask = &mask;
+  NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
+  // Not earlier: the child could not open its own id maps. From here on no other process of this
+  // uid can look into the launcher.
+  TRY(sys::SetNotDumpable());
+  GateClient client(std::move(gate.first));
+  TRY(VerifyCell(request.plan, cell, client));
+  Finished finished;
+  finished.plan = request.plan;
+  finished.outcome = TRY(Supervise(cell, client, request.job, signals, options.timeout_ms));
+  finished.facts = {cell.outside().way, cell.proc_is_subset()};
+  TRY(cell.cgroup().Remove());
+  return finished;
+}
+
+// What to say about a program that did not start.
+std::string RefusalText(const cell::Refusal& refusal, const std::string& program) {
+  std::string text = Text("'", Printable(program), "': ", Printable(refusal.text));
+  if (refusal.err == E2BIG) {
+    text +=
+        " (one argument or variable may have at most 131071 bytes, 128 KiB with its end mark, and "
+        "all together a quarter of the stack limit: give long text by standard input or a file)";
+  }
+  return text;
+}
+
+Result<Finished> Prepare(const Options& options) {
+  sigset_t mask = TRY(sys::BlockSignals(kPassedSignals));
+  UniqueFd signals = TRY(sys::MakeSignalFd(kPassedSignals));
+  std::string run_id = TRY(MakeRunId());
+  LaunchRequest request = TRY(MakeRequest(options, run_id, TermOfCaller()));
+  std::optional<AgentSnapshot> snapshot;
+  if (!options.agent_directory.empty()) {
+    snapshot.emplace(TRY(AgentSnapshot::Make(options.agent_directory, run_id)));
+    for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
+    TRY(snapshot->AddTo(request));
+    TRY(cell::CheckPlan(request.plan));
+  }
+  return Launch(request, options, signals.get(), mask);
+}
+
+}  // namespace
+
+int RunCommand(const Options& options) {
+  UniqueFd report;
+  if (!options.report.empty()) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY;
+    Result<UniqueFd> opened = sys::Open(options.report, kFlags, 0600);
+    if (!opened.ok()) {
+      PrintMessage(Text("--report: ", opened.error().text));
+      return kExitFailed;
+    }
+    report = std::move(opened).value();
+  }
+  Result<Finished> finished = Prepare(options);
+  std::string text;
+  int status = kExitFailed;
+  if (finished.ok()) {
+    const Outcome& outcome = finished->outcome;
+    if (outcome.refusal) PrintMessage(RefusalText(*outcome.refusal, options.command[0]));
+    status = ExitStatus(outcome);
+    text = ReportOutcome(finished->plan, finished->facts, outcome);
+  } else {
+    PrintMessage(finished.error());
+    text = ReportError(finished.error());
+  }
+  if (!report.valid()) return status;
+  Status written = sys::WriteAll(report.get(), text);
+  if (written.ok()) return status;
+  PrintMessage(Text("--report: ", written.error().text));
+  return kExitFailed;
+}
+
+}  // namespace taskcell::native

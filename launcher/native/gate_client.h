@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/attestation.h"
+#include "launcher/cell/gate_protocol.h"
+#include "launcher/cell/job.h"
+
+namespace taskcell::native {
+
+// How long taskcell-init may take from exec to its whole attestation.
+inline constexpr int kAttestationTimeoutMs = 10'000;
+
+// The host end of a cell's gate, for taskcell-launch as a command: attestation in, job out, exit
+// back. Nothing of the cell is believed beyond its own run.
+class GateClient {
+ public:
+  explicit GateClient(UniqueFd gate) : gate_(std::move(gate)) {}
+
+  int fd() const { return gate_.get(); }
+
+  // Receives the attestation; anything else first, or none in time, is an Error.
+  Result<cell::InsideAttestation> ReceiveAttestation();
+
+  // Hands the job over: that is "go".
+  Status SendJob(const cell::Job& job);
+  Status SendSignal(int signal);
+  // The evidence is read: init may exit.
+  Status SendDone();
+
+  // Takes one packet. True when `message` was filled with a whole message; an Error with err EPIPE
+  // when init has closed the gate.
+  Result<bool> Receive(cell::FrameReader::Message& message);
+
+ private:
+  Status Send(cell::FrameType type, std::string_view payload);
+
+  UniqueFd gate_;
+  cell::FrameReader reader_;
+  cell::FrameWriter writer_;
+  std::string buffer_;
+};
+
+}  // namespace taskcell::native

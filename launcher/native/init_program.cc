@@ -1,0 +1,47 @@
+#include "launcher/native/init_program.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::native {
+namespace {
+
+constexpr std::string_view kName = "taskcell-init";
+
+Status CheckProgram(int fd, const std::string& path) {
+  struct stat info = TRY(sys::Stat(fd));
+  bool trusted = info.st_uid == 0 || info.st_uid == ::geteuid();
+  bool writable_by_others = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (S_ISREG(info.st_mode) && trusted && !writable_by_others) return Ok();
+  return Error(Kind::kDenied,
+               Text("'", Printable(path),
+                    "' must be a plain file of root or your own that nobody else may write"));
+}
+
+}  // namespace
+
+Result<UniqueFd> OpenInitProgram() {
+  std::string own = TRY(sys::ReadLink(AT_FDCWD, "/proc/self/exe"));
+  std::string beside = Text(own.substr(0, own.rfind('/') + 1), kName);
+  std::string installed = Text(TASKCELL_LIBEXEC_DIR "/", kName);
+  for (const std::string& path : {beside, installed}) {
+    Result<UniqueFd> opened = sys::Open(path, O_PATH);
+    if (!opened.ok() && opened.error().err == ENOENT) continue;
+    UniqueFd fd = TRY(std::move(opened));
+    TRY(CheckProgram(fd.get(), path));
+    return fd;
+  }
+  return Error(Kind::kUnsupported,
+               Text("taskcell-init is neither beside this program ('", Printable(beside),
+                    "') nor at '", installed, "': install it there"),
+               ENOENT);
+}
+
+}  // namespace taskcell::native

@@ -1,0 +1,63 @@
+#include "launcher/native/mount_source.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/mount.h"
+
+namespace taskcell::native {
+namespace {
+
+constexpr uint64_t kGuarded = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+Status CheckSame(int fd, uint64_t device, uint64_t inode, cell::EntryKind kind) {
+  struct stat info = TRY(sys::Stat(fd));
+  if (info.st_dev != device || info.st_ino != inode) {
+    return Error(Kind::kViolation, "it is not the file that was planned: it was replaced since",
+                 ESTALE);
+  }
+  bool right = kind == cell::EntryKind::kDirectory ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode);
+  if (right) return Ok();
+  return Error(Kind::kViolation, kind == cell::EntryKind::kDirectory ? "it is not a directory"
+                                                                     : "it is not a plain file");
+}
+
+Result<UniqueFd> Clone(int fd, bool writable) {
+  UniqueFd tree = TRY(sys::CloneMount(fd, true));
+  TRY(sys::SetMountAttributes(tree.get(), kGuarded | (writable ? 0 : MOUNT_ATTR_RDONLY), 0, true));
+  return tree;
+}
+
+Result<MountSource> Take(const cell::PlannedMount& mount) {
+  UniqueFd pin = TRY(PinPath(mount.source));
+  TRY(CheckSame(pin.get(), mount.device, mount.inode, mount.kind));
+  return MountSource{mount.target, mount.kind, TRY(Clone(pin.get(), mount.writable))};
+}
+
+}  // namespace
+
+Result<UniqueFd> PinPath(const std::string& path) {
+  return sys::OpenAt2(AT_FDCWD, path, O_PATH, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount) {
+  return Take(mount).With(Text("mount '", Printable(mount.source), "'"));
+}
+
+Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan) {
+  cell::PlannedMount root;
+  root.source = plan.root_source;
+  root.target = "/";
+  root.kind = cell::EntryKind::kDirectory;
+  root.device = plan.root_device;
+  root.inode = plan.root_inode;
+  return TakePlannedMount(root).With("root directory");
+}
+
+Result<UniqueFd> CloneReadOnly(int fd) { return Clone(fd, false); }
+
+}  // namespace taskcell::native

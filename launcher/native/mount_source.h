@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/cell_plan.h"
+
+namespace taskcell::native {
+
+// A detached copy of a piece of the host's mount tree, waiting to be attached at `target` of the
+// cell's root.
+struct MountSource {
+  std::string target;
+  cell::EntryKind kind = cell::EntryKind::kDirectory;
+  UniqueFd tree;
+};
+
+// Opens `path` of the calling mount namespace following no link of any kind (openat2), O_PATH.
+Result<UniqueFd> PinPath(const std::string& path);
+
+// Opens the planned source again in this mount namespace (a descriptor of the plan's maker belongs
+// to another one, and a mount can be copied only from one's own), refuses it unless it is the very
+// inode of the plan and of its kind, and detaches a copy: read-only unless the plan says writable,
+// nosuid and nodev throughout. CRITICAL: it is the maker's pin on the inode that makes device and
+// inode number mean the same file here.
+Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount);
+
+// The same for a kRootfs plan's root directory (target "/").
+Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan);
+
+// Detaches a read-only, nosuid, nodev copy of what `fd` stands for.
+Result<UniqueFd> CloneReadOnly(int fd);
+
+}  // namespace taskcell::native

@@ -1,0 +1,300 @@
+#include "launcher/native/options.h"
+
+#include <getopt.h>
+
+#include <algorithm>
+
+#include "launcher/base/text.h"
+#include "launcher/native/values.h"
+
+namespace taskcell::native {
+namespace {
+
+enum Letter : int {
+  kMemory = 256,
+  kPids,
+  kCpus,
+  kNofile,
+  kRootfs,
+  kHostRoot,
+  kReadOnly,
+  kBindWritable,
+  kTmpfs,
+  kAgentDirectory,
+  kUid,
+  kGid,
+  kUserns,
+  kTimeout,
+  kNet,
+  kHostname,
+  kEnvironment,
+  kChangeDirectory,
+  kReport,
+  kPlanFd,
+  kGateFd,
+  kStatusFd,
+  kHelp,
+  kVersion,
+};
+
+constexpr struct option kLong[] = {
+    {"memory", required_argument, nullptr, kMemory},
+    {"pids", required_argument, nullptr, kPids},
+    {"cpus", required_argument, nullptr, kCpus},
+    {"nofile", required_argument, nullptr, kNofile},
+    {"rootfs", required_argument, nullptr, kRootfs},
+    {"host-root", no_argument, nullptr, kHostRoot},
+    {"ro", required_argument, nullptr, kReadOnly},
+    {"bind-rw", required_argument, nullptr, kBindWritable},
+    {"tmpfs", required_argument, nullptr, kTmpfs},
+    {"agent-dir", required_argument, nullptr, kAgentDirectory},
+    {"uid", required_argument, nullptr, kUid},
+    {"gid", required_argument, nullptr, kGid},
+    {"userns", required_argument, nullptr, kUserns},
+    {"timeout", required_argument, nullptr, kTimeout},
+    {"net", required_argument, nullptr, kNet},
+    {"hostname", required_argument, nullptr, kHostname},
+    {"env", required_argument, nullptr, kEnvironment},
+    {"chdir", required_argument, nullptr, kChangeDirectory},
+    {"report", required_argument, nullptr, kReport},
+    {"plan-fd", required_argument, nullptr, kPlanFd},
+    {"gate-fd", required_argument, nullptr, kGateFd},
+    {"status-fd", required_argument, nullptr, kStatusFd},
+    {"help", no_argument, nullptr, kHelp},
+    {"version", no_argument, nullptr, kVersion},
+    {nullptr, 0, nullptr, 0},
+};
+
+constexpr uint64_t kHighestId = 0xFFFFFFFEU;
+constexpr uint64_t kHighestDescriptor = 1U << 20U;
+
+Error Usage(std::string text) { return Error(Kind::kUsage, std::move(text)); }
+
+const char* NameOf(int letter) {
+  for (const struct option& entry : kLong) {
+    if (entry.name != nullptr && entry.val == letter) return entry.name;
+  }
+  return "?";
+}
+
+// SRC[:DST]; without DST the source's own path. A source with a colon can be given as "SRC:DST"
+// only when SRC has none: as in every program of this kind.
+BindOption ParseBind(std::string_view text, bool writable) {
+  std::size_t colon = text.find(':');
+  std::string source(text.substr(0, colon));
+  std::string target = colon == std::string_view::npos ? "" : std::string(text.substr(colon + 1));
+  return {std::move(source), std::move(target), writable};
+}
+
+// DST:SIZE[:exec].
+Result<cell::PlannedTmpfs> ParseTmpfs(std::string_view text) {
+  std::vector<std::string_view> parts = Split(text, ':');
+  bool exec = parts.size() == 3 && parts[2] == "exec";
+  if (parts.size() != 2 && !exec)
+    return Usage(Text("'", Printable(text), "' is not TARGET:SIZE or TARGET:SIZE:exec"));
+  cell::PlannedTmpfs tmpfs;
+  tmpfs.target = std::string(parts[0]);
+  tmpfs.size_bytes = TRY(ParseSize(parts[1]));
+  tmpfs.exec = exec;
+  return tmpfs;
+}
+
+Result<uint32_t> ParseId(std::string_view text) {
+  return static_cast<uint32_t>(TRY(ParseCount(text, kHighestId)));
+}
+
+Result<int> ParseDescriptor(std::string_view text) {
+  uint64_t number = TRY(ParseCount(text, kHighestDescriptor));
+  if (number < 3) return Usage("a descriptor below 3 is standard input, output or error");
+  return static_cast<int>(number);
+}
+
+Status CheckVariable(std::string_view text) {
+  std::size_t equals = text.find('=');
+  if (equals != std::string_view::npos && equals > 0) return Ok();
+  return Usage(Text("'", Printable(text), "' is not NAME=VALUE"));
+}
+
+Status TakeLimit(int letter, std::string_view value, Options& options) {
+  switch (letter) {
+    case kMemory:
+      options.limits.memory_bytes = TRY(ParseSize(value));
+      break;
+    case kPids:
+      options.limits.pids = TRY(ParseCount(value, 4'194'304));
+      break;
+    case kCpus:
+      options.limits.cpu_millis = TRY(ParseCpus(value));
+      break;
+    case kNofile:
+      options.limits.nofile = TRY(ParseCount(value, 1'048'576));
+      break;
+    case kTimeout:
+      options.timeout_ms = TRY(ParseDuration(value));
+      break;
+    default:
+      break;
+  }
+  return Ok();
+}
+
+Status TakeGateway(int letter, std::string_view value, Options& options) {
+  int fd = TRY(ParseDescriptor(value));
+  if (letter == kPlanFd) options.plan_fd = fd;
+  if (letter == kGateFd) options.gate_fd = fd;
+  if (letter == kStatusFd) options.status_fd = fd;
+  options.mode = Options::Mode::kGateway;
+  return Ok();
+}
+
+Status TakeNet(std::string_view value) {
+  if (value == "none") return Ok();
+  return Usage(Text("'", Printable(value),
+                    "' is not supported: a cell made by this command has no network but its own "
+                    "loopback (none)"));
+}
+
+Status Take(int letter, std::string_view value, Options& options) {
+  switch (letter) {
+    case kRootfs:
+      options.rootfs = value;
+      return Ok();
+    case kHostRoot:
+      options.rootfs.clear();
+      return Ok();
+    case kReadOnly:
+      options.binds.push_back(ParseBind(value, false));
+      return Ok();
+    case kBindWritable:
+      options.binds.push_back(ParseBind(value, true));
+      return Ok();
+    case kTmpfs:
+      options.tmpfs.push_back(TRY(ParseTmpfs(value)));
+      return Ok();
+    case kAgentDirectory:
+      options.agent_directory = value;
+      return Ok();
+    case kUid:
+      options.uid = TRY(ParseId(value));
+      return Ok();
+    case kGid:
+      options.gid = TRY(ParseId(value));
+      return Ok();
+    case kUserns:
+      options.user_namespace = TRY(ParseUserNamespaceMode(value));
+      return Ok();
+    case kNet:
+      return TakeNet(value);
+    case kHostname:
+      options.hostname = value;
+      return Ok();
+    case kEnvironment:
+      options.environment.emplace_back(value);
+      return CheckVariable(value);
+    case kChangeDirectory:
+      options.working_directory = value;
+      return Ok();
+    case kReport:
+      options.report = value;
+      return Ok();
+    case kHelp:
+      options.mode = Options::Mode::kHelp;
+      return Ok();
+    case kVersion:
+      options.mode = Options::Mode::kVersion;
+      return Ok();
+    case kPlanFd:
+    case kGateFd:
+    case kStatusFd:
+      return TakeGateway(letter, value, options);
+    default:
+      return TakeLimit(letter, value, options);
+  }
+}
+
+Status CheckTogether(const Options& options) {
+  if (options.mode == Options::Mode::kGateway) {
+    if (options.plan_fd < 0 || options.gate_fd < 0 || options.status_fd < 0)
+      return Usage("--plan-fd, --gate-fd and --status-fd go together");
+    if (!options.command.empty())
+      return Usage("with --plan-fd the program comes over the gate, not on the command line");
+    return Ok();
+  }
+  if (options.mode != Options::Mode::kRun) return Ok();
+  if (options.command.empty()) return Usage("no program given; see taskcell-launch --help");
+  return CheckStrings(options.command, options.environment);
+}
+
+}  // namespace
+
+const char kUsage[] = R"(usage: taskcell-launch [option ...] [--] program [argument ...]
+
+Runs a program in a cell of its own: new namespaces, a read-only root, no network but
+loopback, no privileges, and limits that are enforced by the kernel or the program is not run.
+
+limits (defaults in brackets)
+  --memory SIZE            memory and swap together [4G]
+  --pids N                 processes and threads [128]
+  --cpus N                 cores, such as 0.5 [1]
+  --nofile N               open descriptors of one process [1024]
+  --timeout TIME           end the cell after TIME, such as 10s; status 124 [none]
+root and mounts
+  --host-root              the host's /usr, libraries and a few files of /etc [this]
+  --rootfs DIR             this directory instead, read-only
+  --ro SRC[:DST]           mount SRC read-only
+  --bind-rw SRC[:DST]      mount SRC writable
+  --tmpfs DST:SIZE[:exec]  an empty file system in memory; also sets the size of /tmp [256M]
+                           and /workspace [512M]
+  --agent-dir DIR          a copy of DIR's instruction files, read-only at /agent
+the program
+  --uid N, --gid N         ids inside [1000; as root 65534], never 0
+  --userns MODE            ids outside: auto, own, subids or prefer-subids [auto]
+  --env NAME=VALUE         add a variable; nothing is inherited but TERM
+  --chdir DIR              working directory [/workspace]
+  --hostname NAME          [taskcell]
+  --net none               the only network there is
+  --report FILE            write a JSON report
+for taskcell-gateway
+  --plan-fd N --gate-fd N --status-fd N
+
+status: the program's own; 124 after --timeout, 125 the cell could not be made, 126 the
+program cannot be executed, 127 it is not found, 128+n it was ended by signal n.
+See taskcell-launch(1).
+)";
+
+Result<Options> ParseOptions(int count, char** arguments) {
+  Options options;
+  ::opterr = 0;
+  ::optind = 0;  // glibc: start afresh, also in a second call
+  while (true) {
+    int letter = ::getopt_long(count, arguments, "+:", kLong,
+                               nullptr);  // NOLINT(concurrency-mt-unsafe): one thread
+    if (letter == -1) break;
+    if (letter == '?' || letter == ':') {
+      const char* given = arguments[::optind - 1];
+      return Usage(letter == ':' ? Text(given, " needs a value")
+                                 : Text("unknown or ambiguous option '", Printable(given),
+                                        "'; see taskcell-launch --help"));
+    }
+    TRY(Take(letter, ::optarg == nullptr ? "" : ::optarg, options)
+            .With(Text("--", NameOf(letter))));
+  }
+  options.command.assign(arguments + ::optind, arguments + count);
+  TRY(CheckTogether(options));
+  return options;
+}
+
+Status CheckStrings(const std::vector<std::string>& argv,
+                    const std::vector<std::string>& environment) {
+  for (const std::vector<std::string>* list : {&argv, &environment}) {
+    for (const std::string& text : *list) {
+      if (text.size() < kMaxStringBytes) continue;
+      return Usage(Text(list == &argv ? "an argument" : "a variable", " has ", text.size(),
+                        " bytes; the kernel takes at most 131071 in one (the limit is 128 KiB with "
+                        "the end mark). Give such text by standard input or in a file"));
+    }
+  }
+  return Ok();
+}
+
+}  // namespace taskcell::native

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/cell/cell_plan.h"
+#include "launcher/native/id_maps.h"
+
+namespace taskcell::native {
+
+// The limits of a cell when none are asked for: those of the task sandbox.
+inline constexpr cell::Limits kDefaultLimits = {uint64_t{4} << 30U, 128, 1000, 1024};
+inline constexpr uint64_t kDefaultTmpBytes = uint64_t{256} << 20U;
+inline constexpr uint64_t kDefaultWorkspaceBytes = uint64_t{512} << 20U;
+// The kernel's bound on one argument or environment string, its NUL included (MAX_ARG_STRLEN).
+inline constexpr std::size_t kMaxStringBytes = 131072;
+
+struct BindOption {
+  std::string source;
+  std::string target;
+  bool writable = false;
+};
+
+// taskcell-launch's command line, checked one by one but not yet against the host.
+struct Options {
+  enum class Mode : uint8_t { kRun, kHelp, kVersion, kGateway };
+  Mode mode = Mode::kRun;
+
+  cell::Limits limits = kDefaultLimits;
+  std::string rootfs;  // empty: the host root
+  std::vector<BindOption> binds;
+  std::vector<cell::PlannedTmpfs> tmpfs;  // beyond, or instead of, /tmp and /workspace
+  std::string agent_directory;
+  std::optional<uint32_t> uid;
+  std::optional<uint32_t> gid;
+  UserNamespaceMode user_namespace = UserNamespaceMode::kAuto;
+  uint64_t timeout_ms = 0;  // 0: none
+  std::string hostname = "taskcell";
+  std::vector<std::string> environment;  // NAME=VALUE, in order
+  std::string working_directory = "/workspace";
+  std::string report;
+  std::vector<std::string> command;
+
+  // Mode::kGateway: descriptors the gateway passed.
+  int plan_fd = -1;
+  int gate_fd = -1;
+  int status_fd = -1;
+};
+
+// Parses the command line. Every Error is kUsage and names the option.
+Result<Options> ParseOptions(int count, char** arguments);
+
+// What --help prints.
+extern const char kUsage[];
+
+// Refuses an argument or variable that exec could not take, naming the 128 KiB bound and the way
+// out. Pure.
+Status CheckStrings(const std::vector<std::string>& argv,
+                    const std::vector<std::string>& environment);
+
+}  // namespace taskcell::native

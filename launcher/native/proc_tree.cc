@@ -1,0 +1,77 @@
+#include "launcher/native/proc_tree.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/mount.h"
+
+namespace taskcell::native {
+namespace {
+
+constexpr uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+
+// What an ordinary container hides, and what of the host it would show.
+constexpr const char* kHidden[] = {"kcore",         "keys", "timer_list", "sched_debug",
+                                   "latency_stats", "acpi", "scsi"};
+constexpr const char* kReadOnly[] = {"sys", "irq", "bus", "fs", "sysrq-trigger"};
+
+Status Cover(const ProcTree& proc, const char* name, int null_device) {
+  Result<UniqueFd> place = sys::OpenAt2(proc.mount.get(), name, O_PATH, sys::kResolveBeneath);
+  if (!place.ok() && place.error().err == ENOENT) return Ok();
+  UniqueFd target = TRY(std::move(place));
+  struct stat info = TRY(sys::Stat(target.get()));
+  UniqueFd cover;
+  if (S_ISDIR(info.st_mode)) {
+    cover = TRY(sys::MakeFileSystem("tmpfs", {{"size", "4k"}, {"mode", "0555"}},
+                                    kAttributes | MOUNT_ATTR_RDONLY));
+  } else {
+    cover = TRY(sys::CloneMount(null_device, false));
+  }
+  return sys::AttachMount(cover.get(), target.get()).With(Text("'/proc/", name, "'"));
+}
+
+Status Protect(const ProcTree& proc, const char* name) {
+  Result<UniqueFd> place = sys::OpenAt2(proc.mount.get(), name, O_PATH, sys::kResolveBeneath);
+  if (!place.ok() && place.error().err == ENOENT) return Ok();
+  UniqueFd target = TRY(std::move(place));
+  UniqueFd copy = TRY(sys::CloneMount(target.get(), false));
+  TRY(sys::SetMountAttributes(copy.get(), kAttributes | MOUNT_ATTR_RDONLY, 0, false));
+  return sys::AttachMount(copy.get(), target.get()).With(Text("'/proc/", name, "'"));
+}
+
+}  // namespace
+
+Result<ProcTree> MakeProcTree(CellRoot& root) {
+  ProcTree proc;
+  Result<UniqueFd> whole = sys::MakeFileSystem("proc", {{"hidepid", "invisible"}}, kAttributes);
+  if (!whole.ok() && whole.error().err == EPERM) {
+    whole = sys::MakeFileSystem("proc", {{"hidepid", "invisible"}, {"subset", "pid"}}, kAttributes);
+    proc.subset = true;
+  }
+  proc.mount = TRY(std::move(whole));
+  TRY(root.Attach("/proc", cell::EntryKind::kDirectory, proc.mount.get()));
+  return proc;
+}
+
+Status MaskProcTree(CellRoot& root, const ProcTree& proc) {
+  UniqueFd null_device = TRY(root.OpenTarget("/dev/null", cell::EntryKind::kFile));
+  for (const char* name : kHidden) TRY(Cover(proc, name, null_device.get()));
+  for (const char* name : kReadOnly) TRY(Protect(proc, name));
+  return Ok();
+}
+
+Status WriteNamespaceSysctls(const ProcTree& proc) {
+  // The kernel takes these for the writer's user namespace, whichever proc they are reached by; a
+  // subset one has no sys, so the one of the old root serves.
+  UniqueFd base = proc.subset ? TRY(sys::Open("/proc", O_PATH | O_DIRECTORY))
+                              : TRY(sys::Duplicate(proc.mount.get()));
+  TRY(sys::WriteControl(base.get(), "sys/user/max_user_namespaces", "0"));
+  TRY(sys::WriteControl(base.get(), "sys/user/max_inotify_instances", kInotifyInstances));
+  return sys::WriteControl(base.get(), "sys/user/max_inotify_watches", kInotifyWatches);
+}
+
+}  // namespace taskcell::native

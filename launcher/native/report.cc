@@ -1,0 +1,95 @@
+#include "launcher/native/report.h"
+
+#include "launcher/base/json_text.h"
+
+namespace taskcell::native {
+namespace {
+
+void PutCount(JsonText& json, const char* key, const std::optional<uint64_t>& count) {
+  json.Key(key);
+  if (count) {
+    json.Unsigned(*count);
+  } else {
+    json.Null();
+  }
+}
+
+void PutEnd(JsonText& json, const Outcome& outcome) {
+  bool ended = !outcome.timed_out && !outcome.refusal;
+  json.Key("status").Number(ExitStatus(outcome));
+  json.Key("exit");
+  if (ended && outcome.exit.signal == 0) {
+    json.Number(outcome.exit.code);
+  } else {
+    json.Null();
+  }
+  json.Key("signal");
+  if (ended && outcome.exit.signal != 0) {
+    json.Number(outcome.exit.signal);
+  } else {
+    json.Null();
+  }
+  json.Key("timed_out")
+      .Bool(ExitStatus(outcome) == kExitTimedOut &&
+            (outcome.timed_out || outcome.exit.reason == cell::ExitReason::kDeadline));
+  if (!outcome.refusal) return;
+  json.Key("not_started").Open('{');
+  json.Key("stage").String(outcome.refusal->stage);
+  json.Key("text").String(outcome.refusal->text).Close('}');
+}
+
+}  // namespace
+
+std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
+                          const Outcome& outcome) {
+  JsonText json;
+  json.Open('{');
+  json.Key("run_id").String(plan.run_id);
+  PutEnd(json, outcome);
+  json.Key("oom_kills").Unsigned(outcome.events.oom_kills);
+  json.Key("pids_refusals").Unsigned(outcome.events.pids_refusals);
+  PutCount(json, "peak_memory_bytes", outcome.events.peak_memory_bytes);
+  PutCount(json, "cpu_us", outcome.events.cpu_us);
+  json.Key("wall_us").Unsigned(outcome.wall_us);
+  json.Key("limits").Open('{');
+  json.Key("memory_bytes").Unsigned(plan.limits.memory_bytes);
+  json.Key("pids").Unsigned(plan.limits.pids);
+  json.Key("cpu_millis").Unsigned(plan.limits.cpu_millis).Close('}');
+  json.Key("proc").String(facts.proc_is_subset ? "subset" : "full");
+  json.Key("uid_separation").String(UidSeparation(facts.ids));
+  json.Close('}');
+  return json.text() + "\n";
+}
+
+std::string ReportError(const Error& error) {
+  JsonText json;
+  json.Open('{').Key("status").Number(kExitFailed);
+  json.Key("error").Open('{').Key("kind").String(Name(error.kind));
+  json.Key("code").String(error.code).Key("text").String(error.text);
+  json.Close('}').Close('}');
+  return json.text() + "\n";
+}
+
+std::string_view UidSeparation(MapWay way) { return way == MapWay::kOwn ? "none" : Name(way); }
+
+std::string_view Name(Kind kind) {
+  switch (kind) {
+    case Kind::kUsage:
+      return "usage";
+    case Kind::kConfig:
+      return "config";
+    case Kind::kUnsupported:
+      return "unsupported";
+    case Kind::kDenied:
+      return "denied";
+    case Kind::kSystem:
+      return "system";
+    case Kind::kViolation:
+      return "violation";
+    case Kind::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+}  // namespace taskcell::native

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "launcher/cell/cell_plan.h"
+#include "launcher/native/id_maps.h"
+#include "launcher/native/supervisor.h"
+
+namespace taskcell::native {
+
+// What is true of a cell beyond its outcome.
+struct CellFacts {
+  MapWay ids = MapWay::kOwn;
+  bool proc_is_subset = false;
+};
+
+// The JSON report of a run, one object and a newline. Pure.
+std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
+                          const Outcome& outcome);
+
+// The JSON report of a launch that failed. Pure.
+std::string ReportError(const Error& error);
+
+// "none" where the cell has the caller's own kernel uid, else where its uid comes from.
+std::string_view UidSeparation(MapWay way);
+
+// The stable name of an error's kind: "usage", "denied", ... Pure.
+std::string_view Name(Kind kind);
+
+}  // namespace taskcell::native

@@ -1,0 +1,41 @@
+#include "launcher/native/stage.h"
+
+#include <algorithm>
+#include <string>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::native {
+
+std::string_view Name(Stage stage) {
+  constexpr std::string_view kNames[] = {"id maps",       "cgroup",     "mount propagation",
+                                         "mount sources", "ids",        "root",
+                                         "proc",          "devices",    "mounts",
+                                         "sysctls",       "network",    "hostname",
+                                         "pivot",         "privileges", "descriptors",
+                                         "exec"};
+  auto index = static_cast<std::size_t>(stage);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
+}
+
+ChildReport ReportFailure(Stage stage, const Error& error) {
+  ChildReport report;
+  report.stage = stage;
+  report.kind = static_cast<uint8_t>(error.kind);
+  report.err = error.err;
+  std::size_t length = std::min(error.text.size(), report.text.size() - 1);
+  std::copy_n(error.text.begin(), length, report.text.begin());
+  return report;
+}
+
+Error ErrorOf(const ChildReport& report) {
+  // The child is our own code, but its memory image is shared with nobody we must trust more: the
+  // text is still taken as bounded bytes.
+  const char* end = std::find(report.text.begin(), report.text.end(), '\0');
+  std::string_view text(report.text.data(), static_cast<std::size_t>(end - report.text.data()));
+  Kind kind = report.kind <= static_cast<uint8_t>(Kind::kInternal) ? static_cast<Kind>(report.kind)
+                                                                   : Kind::kInternal;
+  return Error(kind, Text("cell set-up, stage '", Name(report.stage), "': ", text), report.err);
+}
+
+}  // namespace taskcell::native

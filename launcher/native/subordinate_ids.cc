@@ -1,0 +1,84 @@
+#include "launcher/native/subordinate_ids.h"
+
+#include <cerrno>
+#include <optional>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::native {
+namespace {
+
+constexpr uint64_t kLastId = 0xFFFFFFFEU;  // 2^32 - 1 is "no id" (-1)
+
+Error Malformed(std::size_t line, std::string_view text, std::string_view why) {
+  return Error(Kind::kConfig, Text("line ", line, " '", Printable(text), "': ", why));
+}
+
+Result<IdRange> ParseRange(std::size_t line, std::string_view text,
+                           const std::vector<std::string_view>& fields) {
+  if (!text.empty() && text.back() == '\r')
+    return Malformed(line, text, "ends with a carriage return; rewrite the file with Unix lines");
+  if (fields.size() != 3) return Malformed(line, text, "is not NAME:FIRST:COUNT");
+  std::optional<uint64_t> first = ParseUnsigned(fields[1]);
+  std::optional<uint64_t> count = ParseUnsigned(fields[2]);
+  if (!first || !count) return Malformed(line, text, "FIRST and COUNT must be decimal numbers");
+  if (*first == 0) return Malformed(line, text, "a range must not hold id 0");
+  if (*count == 0) return Malformed(line, text, "the range is empty");
+  if (*first > kLastId || *count - 1 > kLastId - *first)
+    return Malformed(line, text, "the range passes the largest id, 4294967294");
+  return IdRange{static_cast<uint32_t>(*first), static_cast<uint32_t>(*count)};
+}
+
+Result<std::string> ReadOptional(const char* path) {
+  Result<std::string> text = sys::ReadFile(AT_FDCWD, path, kMaxSubordinateFileBytes);
+  if (!text.ok() && text.error().err == ENOENT) return std::string();
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<IdRange>> ParseSubordinateIds(std::string_view text, std::string_view name,
+                                                 uint32_t uid) {
+  std::vector<IdRange> ranges;
+  std::string number = std::to_string(uid);
+  std::size_t line = 0;
+  for (std::string_view entry : Split(text, '\n')) {
+    ++line;
+    if (entry.empty() || entry.front() == '#') continue;
+    std::vector<std::string_view> fields = Split(entry, ':');
+    bool ours = (!name.empty() && fields[0] == name) || fields[0] == number;
+    if (ours) ranges.push_back(TRY(ParseRange(line, entry, fields)));
+  }
+  return ranges;
+}
+
+uint32_t PickId(const std::vector<IdRange>& ranges, uint64_t pick) {
+  uint64_t total = 0;
+  for (const IdRange& range : ranges) total += range.count;
+  pick %= total;
+  for (const IdRange& range : ranges) {
+    if (pick < range.count) return range.first + static_cast<uint32_t>(pick);
+    pick -= range.count;
+  }
+  return ranges.front().first;
+}
+
+std::string LoginName(std::string_view passwd, uint32_t uid) {
+  std::string number = std::to_string(uid);
+  for (std::string_view entry : Split(passwd, '\n')) {
+    std::vector<std::string_view> fields = Split(entry, ':');
+    if (fields.size() >= 3 && fields[2] == number) return std::string(fields[0]);
+  }
+  return {};
+}
+
+Result<SubordinateIds> ReadSubordinateIds(uint32_t uid) {
+  std::string name = LoginName(TRY(ReadOptional("/etc/passwd")), uid);
+  std::string uids = TRY(ReadOptional("/etc/subuid"));
+  std::string gids = TRY(ReadOptional("/etc/subgid"));
+  return SubordinateIds{TRY(ParseSubordinateIds(uids, name, uid).With("/etc/subuid")),
+                        TRY(ParseSubordinateIds(gids, name, uid).With("/etc/subgid"))};
+}
+
+}  // namespace taskcell::native

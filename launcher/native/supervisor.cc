@@ -1,0 +1,167 @@
+#include "launcher/native/supervisor.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include <array>
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/cell/compare.h"
+#include "launcher/cgroup/observe.h"
+#include "launcher/sys/poll.h"
+#include "launcher/sys/signals.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::native {
+namespace {
+
+// How long init may take to go after it was told that it may.
+constexpr int kGoodbyeTimeoutMs = 2000;
+
+class Supervisor {
+ public:
+  Supervisor(NativeCell& cell, GateClient& gate, int signals, uint64_t timeout_ms)
+      : cell_(cell), gate_(gate), signals_(signals), start_us_(sys::MonotonicUs()) {
+    if (timeout_ms != 0) deadline_us_ = start_us_ + timeout_ms * 1000;
+  }
+
+  Result<Outcome> Run(const cell::Job& job);
+
+ private:
+  Result<bool> Turn();
+  Result<bool> TakeMessage();
+  Status PassSignal();
+  int LeftMs() const;
+  Status EndAtDeadline();
+
+  NativeCell& cell_;
+  GateClient& gate_;
+  int signals_;
+  uint64_t start_us_;
+  uint64_t deadline_us_ = 0;  // 0: none
+  Outcome outcome_;
+};
+
+int Supervisor::LeftMs() const {
+  if (deadline_us_ == 0) return -1;
+  uint64_t now = sys::MonotonicUs();
+  if (now >= deadline_us_) return 0;
+  constexpr uint64_t kLongestPollMs = 3'600'000;
+  return static_cast<int>(std::min((deadline_us_ - now) / 1000 + 1, kLongestPollMs));
+}
+
+Status Supervisor::PassSignal() {
+  int signal = TRY(sys::TakeSignal(signals_));
+  if (signal == 0) return Ok();
+  Status sent = gate_.SendSignal(signal);
+  // A gate closed meanwhile is seen by the next read; the signal has nobody left to go to.
+  if (!sent.ok() && sent.error().err == EPIPE) return Ok();
+  return sent;
+}
+
+// Kills the cell from outside: init is PID 1, with it goes the whole pid namespace.
+Status Supervisor::EndAtDeadline() {
+  outcome_.timed_out = true;
+  TRY(cell_.cgroup().Kill());
+  TRY(cell_.init().Signal(SIGKILL));
+  return Ok();
+}
+
+// True when the job is over.
+Result<bool> Supervisor::TakeMessage() {
+  cell::FrameReader::Message message;
+  if (!TRY(gate_.Receive(message))) return false;
+  switch (message.type) {
+    case cell::FrameType::kStarted:
+      return false;
+    case cell::FrameType::kRefused:
+      outcome_.refusal = TRY(cell::ParseRefusal(message.payload));
+      return true;
+    case cell::FrameType::kExit:
+      outcome_.exit = TRY(cell::ParseExit(message.payload));
+      return true;
+    default:
+      break;
+  }
+  return Error(Kind::kViolation, Text("the cell sent a message of type ",
+                                      static_cast<int>(message.type), " out of place"));
+}
+
+Result<bool> Supervisor::Turn() {
+  std::array<struct pollfd, 2> watched = {{{gate_.fd(), POLLIN, 0}, {signals_, POLLIN, 0}}};
+  if (TRY(sys::PollAll(watched, LeftMs())) == 0) {
+    if (LeftMs() != 0) return false;
+    TRY(EndAtDeadline());
+    return true;
+  }
+  if (watched[1].revents != 0) TRY(PassSignal());
+  if (watched[0].revents == 0) return false;
+  return TakeMessage();
+}
+
+Result<Outcome> Supervisor::Run(const cell::Job& job) {
+  TRY(gate_.SendJob(job));
+  while (true) {
+    Result<bool> over = Turn();
+    if (!over.ok()) {
+      if (over.error().err != EPIPE) return std::move(over).error();
+      cgroup::Events events = TRY(cell_.cgroup().ReadEvents());
+      return Error(Kind::kSystem,
+                   Text("taskcell-init died before the program ended",
+                        events.oom_kills > 0 ? " (the kernel killed for want of memory: raise "
+                                               "--memory)"
+                                             : ""),
+                   EPIPE);
+    }
+    if (over.value()) break;
+  }
+  outcome_.wall_us = sys::MonotonicUs() - start_us_;
+  outcome_.events = TRY(cell_.cgroup().ReadEvents());
+  if (!outcome_.timed_out) {
+    (void)gate_.SendDone();  // ignoring: when init is gone already, all the better
+    short gone = TRY(sys::Poll(cell_.init().pidfd(), POLLIN, kGoodbyeTimeoutMs));
+    if (gone == 0) TRY(cell_.init().Signal(SIGKILL));
+  }
+  TRY(cell_.init().Wait());
+  return outcome_;
+}
+
+Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
+  std::string text = "the cell is not what was planned, nothing ran in it:";
+  bool limits = false;
+  for (const cell::Mismatch& mismatch : mismatches) {
+    text += Text("\n  ", cell::Describe(mismatch));
+    limits = limits || mismatch.is_limit;
+  }
+  Error error(Kind::kViolation, std::move(text));
+  return std::move(error).Coded(limits ? "resource_limits_unenforced" : "cell_mismatch");
+}
+
+}  // namespace
+
+Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate) {
+  cell::Attestation seen;
+  seen.inside = TRY(gate.ReceiveAttestation().With("attestation"));
+  seen.outside = TRY(cgroup::Observe(cell.pid()).With("outside attestation"));
+  std::vector<cell::Mismatch> mismatches = cell::Compare(plan, cell::Engine::kNative, seen);
+  if (mismatches.empty()) return Ok();
+  return MismatchError(mismatches);
+}
+
+Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job, int signals,
+                          uint64_t timeout_ms) {
+  return Supervisor(cell, gate, signals, timeout_ms).Run(job);
+}
+
+int ExitStatus(const Outcome& outcome) {
+  if (outcome.timed_out || outcome.exit.reason == cell::ExitReason::kDeadline) return kExitTimedOut;
+  if (outcome.refusal) {
+    if (outcome.refusal->stage != "exec") return kExitFailed;
+    return outcome.refusal->err == ENOENT ? kExitNotFound : kExitCannotExecute;
+  }
+  if (outcome.exit.signal != 0) return kExitSignalBase + outcome.exit.signal;
+  return outcome.exit.code;
+}
+
+}  // namespace taskcell::native

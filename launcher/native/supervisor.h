@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "launcher/base/result.h"
+#include "launcher/cell/gate_protocol.h"
+#include "launcher/native/cell.h"
+#include "launcher/native/gate_client.h"
+
+namespace taskcell::native {
+
+// How a job ended, and what the kernel counted.
+struct Outcome {
+  bool timed_out = false;
+  std::optional<cell::Refusal> refusal;  // the job did not start
+  cell::JobExit exit;                    // else
+  cgroup::Events events;
+  uint64_t wall_us = 0;
+};
+
+// Compares what the cell is with the plan; any difference is an Error, and a differing limit one
+// with the code "resource_limits_unenforced".
+Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate);
+
+// Hands the job over and stays with it: passes signals on (`signals` is a signalfd of the ones to
+// pass), ends the cell `timeout_ms` (0: never) after the start, reads the evidence before the cell
+// goes. When it returns no process of the cell is left.
+Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job, int signals,
+                          uint64_t timeout_ms);
+
+// The exit status taskcell-launch documents for an outcome.
+int ExitStatus(const Outcome& outcome);
+
+inline constexpr int kExitTimedOut = 124;
+inline constexpr int kExitFailed = 125;
+inline constexpr int kExitCannotExecute = 126;
+inline constexpr int kExitNotFound = 127;
+inline constexpr int kExitSignalBase = 128;
+
+}  // namespace taskcell::native

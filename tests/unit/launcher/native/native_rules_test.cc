@@ -1,0 +1,100 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "launcher/native/id_maps.h"
+#include "launcher/native/namespace_fault.h"
+#include "launcher/native/report.h"
+#include "launcher/native/stage.h"
+
+namespace taskcell::native {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(FrozenGroupsTest, OnlyTheOwnGroupMayStay) {
+  EXPECT_TRUE(CheckFrozenGroups({}, 1000).ok());
+  EXPECT_TRUE(CheckFrozenGroups({1000}, 1000).ok());
+  Status refused = CheckFrozenGroups({1000, 42, 27}, 1000);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().text, HasSubstr("42, 27"));
+  EXPECT_THAT(refused.error().text, HasSubstr("--userns=subids"));
+}
+
+TEST(ChildReportTest, AFailureKeepsStageErrnoAndAsMuchTextAsFits) {
+  Error error(Kind::kDenied, std::string(2000, 'x'), EACCES);
+  ChildReport report = ReportFailure(Stage::kMounts, error);
+  Error back = ErrorOf(report);
+  EXPECT_EQ(back.err, EACCES);
+  EXPECT_EQ(back.kind, Kind::kDenied);
+  EXPECT_THAT(back.text, HasSubstr("stage 'mounts'"));
+  EXPECT_THAT(back.text, HasSubstr(std::string(report.text.size() - 1, 'x')));
+  EXPECT_THAT(back.text, Not(HasSubstr(std::string(report.text.size(), 'x'))));
+}
+
+TEST(ChildReportTest, AnUnterminatedTextOrUnknownKindIsTakenAsIs) {
+  ChildReport report;
+  report.text.fill('y');
+  report.kind = 200;
+  Error error = ErrorOf(report);
+  EXPECT_EQ(error.kind, Kind::kInternal);
+  EXPECT_THAT(error.text, HasSubstr(std::string(report.text.size(), 'y')));
+}
+
+TEST(StageTest, EveryStageHasItsOwnName) {
+  std::vector<std::string_view> names;
+  for (int stage = 0; stage <= static_cast<int>(Stage::kExec); ++stage)
+    names.push_back(Name(static_cast<Stage>(stage)));
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+  EXPECT_THAT(names, Not(testing::Contains("unknown")));
+}
+
+TEST(NamespaceFaultTest, NoSpaceNeverMeansTheDisk) {
+  Error error = ExplainNamespaceFault(Error(Kind::kSystem, "clone3: No space left", ENOSPC));
+  EXPECT_THAT(error.text, Not(HasSubstr("No space left")));
+  EXPECT_THAT(error.text, HasSubstr("max_user_namespaces"));
+}
+
+TEST(NamespaceFaultTest, OtherFaultsStayAsTheyAre) {
+  EXPECT_EQ(ExplainNamespaceFault(Error(Kind::kSystem, "x", EIO)).text, "x");
+}
+
+TEST(ReportTest, TheOutcomeIsOneJsonLine) {
+  cell::CellPlan plan;
+  plan.run_id = "00";
+  plan.limits = {67108864, 32, 500, 1024};
+  Outcome outcome;
+  outcome.exit.signal = 9;
+  outcome.events.oom_kills = 1;
+  outcome.events.peak_memory_bytes = 5;
+  outcome.wall_us = 7;
+  EXPECT_EQ(ReportOutcome(plan, {MapWay::kSubids, true}, outcome),
+            R"({"run_id":"00","status":137,"exit":null,"signal":9,"timed_out":false,"oom_kills":1,)"
+            R"("pids_refusals":0,"peak_memory_bytes":5,"cpu_us":null,"wall_us":7,)"
+            R"("limits":{"memory_bytes":67108864,"pids":32,"cpu_millis":500},"proc":"subset",)"
+            R"("uid_separation":"subordinate"})"
+            "\n");
+}
+
+TEST(ExitStatusTest, TheDocumentedNumbers) {
+  Outcome outcome;
+  outcome.exit.code = 7;
+  EXPECT_EQ(ExitStatus(outcome), 7);
+  outcome.exit.signal = 6;
+  EXPECT_EQ(ExitStatus(outcome), 134);
+  outcome.refusal = cell::Refusal{"exec", ENOENT, ""};
+  EXPECT_EQ(ExitStatus(outcome), 127);
+  outcome.refusal = cell::Refusal{"exec", EACCES, ""};
+  EXPECT_EQ(ExitStatus(outcome), 126);
+  outcome.refusal = cell::Refusal{"landlock", EACCES, ""};
+  EXPECT_EQ(ExitStatus(outcome), 125);
+  outcome.timed_out = true;
+  EXPECT_EQ(ExitStatus(outcome), 124);
+}
+
+}  // namespace
+}  // namespace taskcell::native

@@ -1,0 +1,96 @@
+#include "launcher/native/options.h"
+
+#include <gtest/gtest.h>
+
+namespace taskcell::native {
+namespace {
+
+Result<Options> Parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "taskcell-launch");
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return ParseOptions(static_cast<int>(words.size()), pointers.data());
+}
+
+TEST(OptionsTest, TheProgramBeginsAtTheFirstWordThatIsNoOption) {
+  Options options = Parse({"--pids", "5", "ls", "--pids", "6"}).value();
+  EXPECT_EQ(options.limits.pids, 5U);
+  EXPECT_EQ(options.command, (std::vector<std::string>{"ls", "--pids", "6"}));
+  EXPECT_EQ(Parse({"--", "--memory"}).value().command, (std::vector<std::string>{"--memory"}));
+}
+
+TEST(OptionsTest, TheDefaultsAreTheSandboxs) {
+  Options options = Parse({"true"}).value();
+  EXPECT_EQ(options.limits.memory_bytes, 4294967296U);
+  EXPECT_EQ(options.limits.pids, 128U);
+  EXPECT_EQ(options.limits.cpu_millis, 1000U);
+  EXPECT_TRUE(options.rootfs.empty());
+}
+
+TEST(OptionsTest, EveryOptionIsTaken) {
+  Options options = Parse({"--memory=64M", "--pids=32", "--cpus=0.5", "--nofile=99", "--rootfs=/r",
+                           "--ro=/a:/b", "--bind-rw=/c", "--tmpfs=/t:1M", "--agent-dir=/g",
+                           "--uid=7", "--gid=8", "--timeout=10s", "--net=none", "--hostname=h",
+                           "--env=A=b", "--chdir=/x", "--report=/q", "--userns=own", "true"})
+                        .value();
+  EXPECT_EQ(options.limits.memory_bytes, 67108864U);
+  EXPECT_EQ(options.limits.cpu_millis, 500U);
+  EXPECT_EQ(options.limits.nofile, 99U);
+  EXPECT_EQ(options.rootfs, "/r");
+  ASSERT_EQ(options.binds.size(), 2U);
+  EXPECT_EQ(options.binds[0].source, "/a");
+  EXPECT_EQ(options.binds[0].target, "/b");
+  EXPECT_FALSE(options.binds[0].writable);
+  EXPECT_EQ(options.binds[1].target, "");
+  EXPECT_TRUE(options.binds[1].writable);
+  ASSERT_EQ(options.tmpfs.size(), 1U);
+  EXPECT_EQ(options.tmpfs[0].size_bytes, 1048576U);
+  EXPECT_FALSE(options.tmpfs[0].exec);
+  EXPECT_EQ(options.uid, 7U);
+  EXPECT_EQ(options.gid, 8U);
+  EXPECT_EQ(options.timeout_ms, 10'000U);
+  EXPECT_EQ(options.user_namespace, UserNamespaceMode::kOwn);
+}
+
+TEST(OptionsTest, WhatIsWrongIsNamed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
+      {{"--memory", "x", "true"}, "--memory"},
+      {{"--pids", "0", "true"}, "--pids"},
+      {{"--pids", "4194305", "true"}, "--pids"},
+      {{"--uid", "0", "true"}, "--uid"},
+      {{"--uid", "4294967295", "true"}, "--uid"},
+      {{"--net", "host", "true"}, "--net"},
+      {{"--env", "NOEQUALS", "true"}, "--env"},
+      {{"--env", "=x", "true"}, "--env"},
+      {{"--tmpfs", "/t", "true"}, "--tmpfs"},
+      {{"--tmpfs", "/t:1M:suid", "true"}, "--tmpfs"},
+      {{"--userns", "host", "true"}, "--userns"},
+      {{"--bogus", "true"}, "--bogus"},
+      {{"--memory"}, "--memory"},
+      {{}, "no program"},
+      {{"--plan-fd", "5"}, "go together"},
+      {{"--plan-fd", "2", "--gate-fd", "5", "--status-fd", "6"}, "--plan-fd"},
+      {{"--plan-fd", "4", "--gate-fd", "5", "--status-fd", "6", "true"}, "over the gate"},
+  };
+  for (const auto& [words, named] : rows) {
+    Result<Options> options = Parse(words);
+    ASSERT_FALSE(options.ok()) << named;
+    EXPECT_EQ(options.error().kind, Kind::kUsage);
+    EXPECT_NE(options.error().text.find(named), std::string::npos) << options.error().text;
+  }
+}
+
+TEST(CheckStringsTest, OneByteBelow128KiBIsTakenAnd128KiBNamesTheWayOut) {
+  std::string fits(131071, 'a');
+  std::string over(131072, 'a');
+  EXPECT_TRUE(CheckStrings({"x", fits}, {fits}).ok());
+  for (const Status& status : {CheckStrings({"x", over}, {}), CheckStrings({"x"}, {over})}) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().text.find("128 KiB"), std::string::npos);
+    EXPECT_NE(status.error().text.find("standard input"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace taskcell::native
