@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Rules of the source tree that no compiler checks. Prints one line for each breach; exit status 1 if there is any.
+
+usage: lint.py ROOT
+"""
+import os
+import re
+import sys
+from collections import namedtuple
+
+Breach = namedtuple("Breach", "path line rule text")
+
+# Who may include whom: a room may include itself and the rooms of its row, nothing else.
+GROUND = ["seccomp", "launcher/base", "launcher/sys"]
+CELL = GROUND + ["launcher/cell"]
+LAUNCHER = CELL + ["launcher/cgroup", "launcher/mounts"]
+BUILDERS = LAUNCHER + ["launcher/native", "launcher/init"]
+PROBE = BUILDERS + ["probe"]
+GATEWAY_GROUND = ["gateway/config", "gateway/engine", "gateway/gate", "gateway/runtimes", "gateway/ledger"]
+GATEWAY_MIDDLE = ["gateway/egress", "gateway/sweep", "gateway/doctor"]
+ROOMS = {
+    "seccomp": [],
+    "launcher/base": [],
+    "launcher/sys": ["seccomp", "launcher/base"],
+    "launcher/cell": GROUND,
+    "launcher/cgroup": CELL,
+    "launcher/mounts": CELL,
+    "launcher/init": LAUNCHER,
+    "launcher/native": LAUNCHER,
+    "launcher": BUILDERS,  # main.cc
+    "probe": BUILDERS,
+    **{room: PROBE for room in GATEWAY_GROUND},
+    **{room: PROBE + GATEWAY_GROUND for room in GATEWAY_MIDDLE},
+    "gateway/task": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE,
+    "gateway/script": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task"],
+    "gateway/cli": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script"],
+    "gateway/api": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script"],
+}
+ROOMS["gateway"] = ROOMS["gateway/api"] + ["gateway/api", "gateway/cli"]  # main.cc
+
+# Calls that make descriptors, and the flag that must stand among their arguments.
+CLOEXEC = {
+    "socket": "SOCK_CLOEXEC",
+    "socketpair": "SOCK_CLOEXEC",
+    "accept4": "SOCK_CLOEXEC",
+    "recvmsg": "MSG_CMSG_CLOEXEC",
+    "recvmmsg": "MSG_CMSG_CLOEXEC",
+    "pipe2": "O_CLOEXEC",
+    "inotify_init1": "IN_CLOEXEC",
+    "eventfd": "EFD_CLOEXEC",
+    "timerfd_create": "TFD_CLOEXEC",
+    "signalfd": "SFD_CLOEXEC",
+}
+# Calls that cannot take the flag at all.
+NEVER = {"accept": "accept4", "dup": "fcntl(F_DUPFD_CLOEXEC)", "pipe": "pipe2", "creat": "openat2",
+         "epoll_create": "epoll_create1", "inotify_init": "inotify_init1"}
+
+SLOW_HEADERS = re.compile(r"^(nlohmann/|toml\+\+|CLI/)")
+MAX_LINES = 400
+SOURCE_TOPS = ["seccomp", "launcher", "probe", "gateway"]
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
+
+
+ONLY_MAIN = ("launcher", "gateway")  # their folders are rooms of their own
+
+
+def room_of(path):
+    """The room of a source file, or None where it is in none."""
+    folder = os.path.dirname(path)
+    if folder in ONLY_MAIN:
+        return folder
+    while folder and (folder not in ROOMS or folder in ONLY_MAIN):
+        folder = os.path.dirname(folder)
+    return folder or None
+
+
+def without_comments_and_strings(text):
+    """`text` with comments and the insides of string and character literals blanked, line numbers kept."""
+    pattern = re.compile(
+        r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^\s()\\]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
+        r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'", re.DOTALL)
+
+    def blank(match):
+        kept = match.group(0)
+        if re.search(r"#\s*include\s*$", text[text.rfind("\n", 0, match.start()) + 1:match.start()]):
+            return kept
+        return re.sub(r"[^\n]", " ", kept)
+
+    return pattern.sub(blank, text)
+
+
+def arguments_from(code, start):
+    """The text between the parenthesis at `start` and its partner."""
+    depth = 0
+    for at in range(start, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[at], 0)
+        if depth == 0:
+            return code[start + 1:at]
+    return code[start + 1:]
+
+
+def check_includes(path, code):
+    room = room_of(path)
+    if room is None:
+        yield Breach(path, 1, "room", "stands in no room: the rooms are " + ", ".join(sorted(ROOMS)))
+        return
+    for number, line in enumerate(code.split("\n"), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        header = match.group(1)
+        if SLOW_HEADERS.match(header) and path.endswith(".h"):
+            yield Breach(path, number, "slow-header", f"{header} belongs in a .cc file")
+        if header.startswith("tests/"):
+            yield Breach(path, number, "include-direction", f"{room} may not use tests ({header})")
+        if header.split("/")[0] not in SOURCE_TOPS:
+            continue
+        target = room_of(header)
+        if target != room and target not in ROOMS[room]:
+            yield Breach(path, number, "include-direction", f"{room} may not use {target} ({header})")
+
+
+def line_at(code, offset):
+    return code.count("\n", 0, offset) + 1
+
+
+def check_calls(path, code):
+    for match in re.finditer(r"(?<![\w.>:])(?:::)?(\w+)\s*\(", code):
+        name = match.group(1)
+        line = line_at(code, match.start())
+        if name in NEVER:
+            yield Breach(path, line, "cloexec", f"{name}() cannot close on exec: use {NEVER[name]}")
+        # Placing a job's own 0, 1 and 2 is what these are for.
+        if name in ("dup2", "dup3") and room_of(path) != "launcher/sys":
+            yield Breach(path, line, "cloexec", f"{name}() outside launcher/sys: it may stay open over exec")
+        if name in CLOEXEC and CLOEXEC[name] not in arguments_from(code, match.end() - 1):
+            yield Breach(path, line, "cloexec", f"{name}() without {CLOEXEC[name]}")
+
+
+def check_words(path, code):
+    if room_of(path) != "launcher/sys":
+        for match in re.finditer(r"\berrno\b", code):
+            yield Breach(path, line_at(code, match.start()), "errno", "errno is read in launcher/sys only")
+    if path.split("/")[0] in ("seccomp", "launcher"):
+        for match in re.finditer(r"\bstd::filesystem\b|#\s*include\s*<filesystem>", code):
+            yield Breach(path, line_at(code, match.start()), "filesystem", "paths here go through launcher/sys and descriptors")
+
+
+def check_length(path, text):
+    lines = text.count("\n")
+    if lines > MAX_LINES:
+        yield Breach(path, lines, "length", f"{lines} lines: split it (at most {MAX_LINES})")
+
+
+def check_file(path, text):
+    code = without_comments_and_strings(text)
+    for check in (check_includes, check_calls, check_words):
+        yield from check(path, code)
+    yield from check_length(path, text)
+
+
+def source_files(root):
+    for top in SOURCE_TOPS:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in names:
+                if name.endswith((".h", ".cc")):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def lint(root):
+    """All breaches below `root`, sorted, and how many files were read."""
+    breaches = []
+    files = sorted(source_files(root))
+    for path in files:
+        with open(os.path.join(root, path), encoding="utf-8") as source:
+            breaches += check_file(path, source.read())
+    return sorted(breaches), len(files)
+
+
+def main():
+    breaches, files = lint(sys.argv[1])
+    for breach in breaches:
+        print(f"{breach.path}:{breach.line}: [{breach.rule}] {breach.text}")
+    print(f"{files} files, {len(breaches)} breaches")
+    return 1 if breaches or files == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
