@@ -1,0 +1,158 @@
+#include "tests/bench/measure.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::bench {
+namespace {
+
+constexpr int kFailed = 254;  // in the child, before exec
+constexpr int kResidentWaitMs = 3000;
+
+[[noreturn]] void Become(const std::vector<std::string>& argv, std::optional<Ids> user,
+                         int error_fd) {
+  if (user) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user->gid, user->gid, user->gid) != 0 ||
+        ::setresuid(user->uid, user->uid, user->uid) != 0 || ::chdir("/") != 0)
+      ::_exit(kFailed);
+  }
+  if (error_fd >= 0 && (::dup2(error_fd, 1) < 0 || ::dup2(error_fd, 2) < 0)) ::_exit(kFailed);
+  std::vector<char*> arguments;
+  for (const std::string& each : argv)
+    arguments.push_back(const_cast<char*>(each.c_str()));  // NOLINT: execvp's signature
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  ::_exit(127);
+}
+
+std::optional<Ids> IdsOf(const Contender& contender, Ids user) {
+  return contender.as_root ? std::nullopt : std::optional<Ids>(user);
+}
+
+int WaitFor(pid_t child) {
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) return -1;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+double RunOnce(const Contender& contender, Ids user, int& status) {
+  auto start = std::chrono::steady_clock::now();
+  pid_t child = ::fork();
+  if (child < 0) std::abort();
+  if (child == 0) Become(contender.argv, IdsOf(contender, user), -1);
+  status = WaitFor(child);
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+// The first run of each, with its output kept for the message.
+std::string TryOut(const Contender& contender, Ids user) {
+  UniqueFd output = sys::MakeMemfd("bench-output", 0).value();
+  pid_t child = ::fork();
+  if (child < 0) std::abort();
+  if (child == 0) Become(contender.argv, IdsOf(contender, user), output.get());
+  int status = WaitFor(child);
+  if (status == 0) return "";
+  std::array<char, 512> text = {};
+  ssize_t got = ::pread(output.get(), text.data(), text.size(), 0);
+  return Text("status ", status, ": ",
+              Printable(Trim(std::string_view(
+                  text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))))));
+}
+
+// The process named `comm` among the descendants of `parent`, or 0.
+pid_t FindDescendant(pid_t parent, const std::string& comm, int depth = 0) {
+  std::string own;
+  std::getline(std::ifstream(Text("/proc/", parent, "/comm")), own);
+  if (own == comm) return parent;
+  if (depth == 8) return 0;
+  std::ifstream children(Text("/proc/", parent, "/task/", parent, "/children"));
+  for (pid_t child = 0; children >> child;) {
+    if (pid_t found = FindDescendant(child, comm, depth + 1); found != 0) return found;
+  }
+  return 0;
+}
+
+std::optional<uint64_t> HighWater(pid_t pid) {
+  std::ifstream status(Text("/proc/", pid, "/status"));
+  for (std::string line; std::getline(status, line);) {
+    std::vector<std::string_view> words = Words(line);
+    if (words.size() == 3 && words[0] == "VmHWM:") return ParseUnsigned(words[1]);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+double Timing::Percentile(double share) const {
+  std::vector<double> sorted = us;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds, Ids user) {
+  std::vector<Timing> timings(contenders.size());
+  for (std::size_t i = 0; i < contenders.size(); ++i)
+    timings[i].failure = TryOut(contenders[i], user);
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      if (!timings[i].failure.empty()) continue;
+      int status = 0;
+      timings[i].us.push_back(RunOnce(contenders[i], user, status));
+      if (status != 0) timings[i].failure = Text("status ", status, " in round ", round);
+    }
+  }
+  return timings;
+}
+
+std::optional<uint64_t> CountCalls(const Contender& contender, Ids user) {
+  char path[] = "/tmp/taskcell-bench-calls-XXXXXX";
+  UniqueFd file(::mkostemp(path, O_CLOEXEC));
+  if (!file.valid() || ::fchmod(file.get(), 0666) != 0) return std::nullopt;
+  Contender traced = contender;
+  traced.argv = {"strace", "-f", "-qq", "-o", path};
+  traced.argv.insert(traced.argv.end(), contender.argv.begin(), contender.argv.end());
+  int status = 0;
+  (void)RunOnce(traced, user, status);
+  uint64_t calls = 0;
+  std::ifstream lines(path);
+  for (std::string line; std::getline(lines, line);) {
+    // Not the second half of a call that another process interrupted, nor signals and exits.
+    if (line.find(" resumed>") == line.npos && line.find('(') != line.npos &&
+        line.find(" --- ") == line.npos && line.find(" +++ ") == line.npos)
+      ++calls;
+  }
+  std::filesystem::remove(path);
+  if (status != 0 || calls == 0) return std::nullopt;
+  return calls;
+}
+
+std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const std::string& comm) {
+  pid_t child = ::fork();
+  if (child < 0) std::abort();
+  if (child == 0) Become(contender.argv, IdsOf(contender, user), -1);
+  std::optional<uint64_t> largest;
+  for (int waited_ms = 0; waited_ms < kResidentWaitMs; ++waited_ms) {
+    pid_t pid = FindDescendant(child, comm);
+    if (pid != 0) largest = std::max(largest, HighWater(pid));
+    if (::waitpid(child, nullptr, WNOHANG) == child) return largest;
+    ::usleep(1000);
+  }
+  ::kill(child, SIGKILL);
+  (void)WaitFor(child);
+  return largest;
+}
+
+}  // namespace taskcell::bench

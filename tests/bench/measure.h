@@ -1,0 +1,44 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace taskcell::bench {
+
+// One command to be compared.
+struct Contender {
+  std::string name;
+  std::vector<std::string> argv;
+  bool as_root = false;  // else as the unprivileged user
+};
+
+struct Ids {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+// What the runs of one contender took, in microseconds of wall clock from fork to reaped.
+struct Timing {
+  std::vector<double> us;
+  std::string failure;  // not empty: it did not succeed once, and why
+
+  double Percentile(double share) const;  // of the sorted runs
+};
+
+// Runs every contender `rounds` times, one after the other within each round, so that what else the
+// machine does meets all of them alike, after one warm-up round. A contender that fails is left out
+// from then on.
+std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds, Ids user);
+
+// System calls of one run and of all it starts, counted by strace; nullopt without strace.
+std::optional<uint64_t> CountCalls(const Contender& contender, Ids user);
+
+// Largest resident set in KiB of the process named `comm` while the contender runs; nullopt when
+// none was seen.
+std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const std::string& comm);
+
+}  // namespace taskcell::bench

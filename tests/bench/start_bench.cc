@@ -1,0 +1,159 @@
+// How long it takes to start /bin/true in a cell and be rid of it, side by side with what people
+// use today. Usage: taskcell-bench BIN_DIR USER ROOTFS BUNDLE [ROUNDS]; started by ./dev bench as
+// root.
+//   BIN_DIR   taskcell-launch and taskcell-init, where USER may execute them
+//   USER      the unprivileged user with delegated cgroups
+//   ROOTFS    a directory with /bin/true, /bin/sleep and what they need
+//   BUNDLE    an OCI bundle for runc with the same root and limits
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "launcher/base/text.h"
+#include "tests/bench/measure.h"
+
+namespace taskcell::bench {
+namespace {
+
+constexpr int kRounds = 100;
+constexpr int kFewestRounds = 50;
+
+struct Setting {
+  std::string bin;
+  std::string rootfs;
+  std::string bundle;
+  Ids user;
+  int rounds = kRounds;
+};
+
+using Argv = std::vector<std::string>;
+
+Argv Concat(Argv first, const Argv& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Argv Launch(const Setting& setting, const Argv& root, const Argv& command) {
+  Argv argv = {
+      setting.bin + "/taskcell-launch", "--memory", "64M", "--pids", "32", "--cpus", "0.5"};
+  return Concat(Concat(Concat(argv, root), {"--net", "none", "--"}), command);
+}
+
+// What the launcher's host root shows, given to bwrap by hand.
+Argv BwrapHostRoot() {
+  Argv argv = {"bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr"};
+  for (const char* name : {"bin", "sbin", "lib", "lib32", "lib64", "libx32"}) {
+    struct stat info = {};
+    std::string path = Text("/", name);
+    if (::lstat(path.c_str(), &info) != 0) continue;
+    if (S_ISLNK(info.st_mode))
+      argv = Concat(argv, {"--symlink", Text("usr/", name), path});
+    else
+      argv = Concat(argv, {"--ro-bind", path, path});
+  }
+  for (const char* file : {"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/ld.so.cache"})
+    argv = Concat(argv, {"--ro-bind-try", file, file});
+  return Concat(argv,
+                {"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/workspace"});
+}
+
+Argv BwrapRootfs(const Setting& setting) {
+  return {"bwrap", "--unshare-all", "--ro-bind", setting.rootfs, "/",       "--proc",    "/proc",
+          "--dev", "/dev",          "--tmpfs",   "/tmp",         "--tmpfs", "/workspace"};
+}
+
+void PrintTimes(const std::vector<Contender>& contenders, const std::vector<Timing>& timings,
+                const std::vector<std::size_t>& baseline, Ids user) {
+  std::printf("%-44s %9s %9s %9s %8s %8s\n", "", "median us", "p10", "p90", "ratio", "calls");
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (!timings[i].failure.empty()) {
+      std::printf("%-44s not measured: %s\n", contenders[i].name.c_str(),
+                  timings[i].failure.c_str());
+      continue;
+    }
+    std::string ratio = "-";
+    const Timing& base = timings[baseline[i]];
+    if (base.failure.empty()) {
+      char text[32];
+      (void)std::snprintf(text, sizeof text, "%.2f",
+                          timings[i].Percentile(0.5) / base.Percentile(0.5));
+      ratio = text;
+    }
+    std::optional<uint64_t> calls = CountCalls(contenders[i], user);
+    std::printf("%-44s %9.0f %9.0f %9.0f %8s %8s\n", contenders[i].name.c_str(),
+                timings[i].Percentile(0.5), timings[i].Percentile(0.1), timings[i].Percentile(0.9),
+                ratio.c_str(), calls ? Text(*calls).c_str() : "-");
+  }
+}
+
+void PrintSizes(const Setting& setting) {
+  std::printf("\n%-44s %9s %9s\n", "", "disk KiB", "RSS KiB");
+  Contender sleeping = {"", Launch(setting, {"--rootfs", setting.rootfs}, {"/bin/sleep", "0.3"})};
+  struct Row {
+    const char* name;
+    const char* comm;  // as the kernel cuts it
+  };
+  for (const Row& row :
+       {Row{"taskcell-launch", "taskcell-launch"}, Row{"taskcell-init", "taskcell-init"}}) {
+    struct stat info = {};
+    std::string path = setting.bin + "/" + row.name;
+    if (::stat(path.c_str(), &info) != 0) continue;
+    std::optional<uint64_t> resident = ResidentKiB(sleeping, setting.user, row.comm);
+    std::printf("%-44s %9lld %9s\n", row.name, static_cast<long long>(info.st_size / 1024),
+                resident ? Text(*resident).c_str() : "-");
+  }
+}
+
+int Bench(const Setting& setting) {
+  const Argv kTrue = {"/bin/true"};
+  std::vector<Contender> contenders = {
+      {"fork + exec (the floor)", kTrue},
+      {"bwrap --unshare-all, rootfs", Concat(BwrapRootfs(setting), kTrue)},
+      {"taskcell-launch, all limits, rootfs", Launch(setting, {"--rootfs", setting.rootfs}, kTrue)},
+      {"bwrap --unshare-all, host root", Concat(BwrapHostRoot(), kTrue)},
+      {"taskcell-launch, all limits, host root", Launch(setting, {"--host-root"}, kTrue)},
+      {"runc run, limits, rootfs (as root)",
+       {"runc", "run", "--bundle", setting.bundle, "taskcell-bench"},
+       true},
+  };
+  // Ratio against the contender at that index: the launcher and runc against bwrap with the same
+  // root, bwrap against the floor.
+  const std::vector<std::size_t> kBaseline = {0, 0, 1, 0, 3, 1};
+  std::printf(
+      "start of /bin/true: %d rounds, interleaved; ratio: bwrap to the floor, others to bwrap "
+      "with the same root\n\n",
+      setting.rounds);
+  std::vector<Timing> timings = Compare(contenders, setting.rounds, setting.user);
+  PrintTimes(contenders, timings, kBaseline, setting.user);
+  PrintSizes(setting);
+  return 0;
+}
+
+}  // namespace
+}  // namespace taskcell::bench
+
+int main(int argc, char** argv) {
+  if (argc < 5 || argc > 6) {
+    std::fprintf(stderr, "usage: taskcell-bench BIN_DIR USER ROOTFS BUNDLE [ROUNDS]\n");
+    return 2;
+  }
+  taskcell::bench::Setting setting;
+  setting.bin = argv[1];
+  setting.rootfs = argv[3];
+  setting.bundle = argv[4];
+  const struct passwd* user = ::getpwnam(argv[2]);  // NOLINT(concurrency-mt-unsafe): one thread
+  if (user == nullptr || ::geteuid() != 0) {
+    std::fprintf(stderr, "taskcell-bench: run as root, with a user that exists\n");
+    return 2;
+  }
+  setting.user = {user->pw_uid, user->pw_gid};
+  if (argc == 6) setting.rounds = std::atoi(argv[5]);
+  if (setting.rounds < taskcell::bench::kFewestRounds) {
+    std::fprintf(stderr, "taskcell-bench: at least %d rounds\n", taskcell::bench::kFewestRounds);
+    return 2;
+  }
+  return taskcell::bench::Bench(setting);
+}
