@@ -1,0 +1,55 @@
+// taskcell-loop MODEL TURNS: the agent of runtime openai_compat, inside a cell. The prompt is
+// standard input; OPENAI_BASE_URL names the broker on the cell's loopback, OPENAI_API_KEY is what
+// it expects instead of a credential. Events go to standard output, one JSON object a line. Exit
+// status: 0 there is a reply, 1 there is none, 2 it was started wrongly.
+#include <cstdlib>
+#include <optional>
+
+#include "gateway/runtimes/loop/run.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway::loop {
+namespace {
+
+// A 4 MiB prompt and the agent's own texts around it.
+constexpr std::size_t kMaxPromptBytes = 6U << 20U;
+constexpr uint64_t kMaxTurns = 1000;
+
+// Takes a variable out of the environment, so that the shell tool does not hand it on.
+std::string TakeVariable(const char* name) {
+  const char* value = ::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+  std::string copy = value == nullptr ? "" : value;
+  (void)::unsetenv(name);  // NOLINT(concurrency-mt-unsafe): one thread; ignoring: cannot fail here
+  return copy;
+}
+
+Result<bool> Main(int argc, char** argv) {
+  std::optional<uint64_t> turns = argc == 3 ? ParseUnsigned(argv[2]) : std::nullopt;
+  if (!turns || *turns == 0 || *turns > kMaxTurns || argv[1][0] == '\0') {
+    return Error(Kind::kUsage, "usage: taskcell-loop MODEL TURNS (1 to 1000), prompt on stdin");
+  }
+  Peer peer = TRY(ParsePeer(TakeVariable("OPENAI_BASE_URL")));
+  std::string key = TakeVariable("OPENAI_API_KEY");
+  if (key.find_first_of("\r\n") != std::string::npos) {
+    return Error(Kind::kUsage, "OPENAI_API_KEY has a line break");
+  }
+  LoopTask task{argv[1], *turns, TRY(sys::ReadAll(0, kMaxPromptBytes).With("read the prompt"))};
+  LoopPorts ports;
+  ports.ask = [&peer, &key](const std::string& request) {
+    return Post(peer, "/chat/completions", key, request);
+  };
+  ports.tell = [](const std::string& line) { return sys::WriteAll(1, line + "\n"); };
+  return RunLoop(task, ports);
+}
+
+}  // namespace
+}  // namespace taskcell::gateway::loop
+
+int main(int argc, char** argv) {
+  taskcell::Result<bool> replied = taskcell::gateway::loop::Main(argc, argv);
+  if (replied.ok()) return replied.value() ? 0 : 1;
+  // ignoring: there is nowhere else to tell it
+  (void)taskcell::sys::WriteAll(2, "taskcell-loop: " + replied.error().text + "\n");
+  return replied.error().kind == taskcell::Kind::kUsage ? 2 : 1;
+}
