@@ -32,16 +32,17 @@ struct ImageFacts {
 struct CellIds {
   uint32_t uid = 0;
   uint32_t gid = 0;
-  bool separate = false;  // the kernel uid is not the gateway's; false: the receipt says
-                          // uid_separation "none"
+  bool separate = false;  // the kernel uid will not be the gateway's; false: the receipt says
+                          // uid_separation "none". What came true is in OutsideAttestation.
   std::string how;        // for the receipt: "subordinate uid 100000", "the gateway's own uid 1500"
 };
 
 // Where an engine finds what it brings into a cell and where it may put its own things.
 struct CellPlaces {
-  std::string sandbox_directory;  // <home>/sandbox: 0700, the gateway's own; no symbolic links
-  std::string init_program;       // taskcell-init, absolute (engines with a daemon)
-  std::string launch_program;     // taskcell-launch, absolute (native)
+  std::string run_directory;   // <home>/sandbox/runs/<run id>: exists, 0700 and the gateway's own,
+                               // as is every level from <home>/sandbox on
+  std::string init_program;    // taskcell-init, absolute (engines with a daemon)
+  std::string launch_program;  // taskcell-launch, absolute (native)
 };
 
 // One cell that exists. Nothing of a task runs in it until a job is handed over its gate. The
@@ -95,9 +96,13 @@ class CellEngine {
   // Error code image_missing with the pull command. Engines without images refuse every name.
   virtual Result<ImageFacts> CheckImage(const std::string& image) = 0;
 
-  // Picks the ids for cells of this engine; never 0. Error code container_refused when this process
+  // Error code resource_limits_unenforced where this engine is known not to enforce limits as it
+  // stands (a rootless daemon, in this version). To be called after CheckReachable.
+  virtual Status CheckLimits() = 0;
+
+  // Picks the ids for the cell of one run; never 0. Error code container_refused when this process
   // has uid or gid 0.
-  virtual Result<CellIds> ChooseIds() = 0;
+  virtual Result<CellIds> ChooseIds(const std::string& run_id) = 0;
 
   // Makes the cell of `plan` and waits until its PID 1 stands at the gate. Error codes:
   // container_refused, image_missing, container_create_failed, docker_unreachable, cell_mismatch

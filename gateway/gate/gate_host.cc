@@ -43,7 +43,8 @@ Result<GateHost> GateHost::Open(UniqueFd gate) {
 
 Error GateHost::GiveUp(Error error, std::string_view code) {
   gate_.Reset();
-  return std::move(error).With("gate").Coded(code);
+  if (!error.text.starts_with("gate: ")) error = std::move(error).With("gate");
+  return std::move(error).Coded(code);
 }
 
 // Receives packets until one whole message is there. Only the first packet may bring a descriptor,

@@ -165,6 +165,13 @@ Status ChangeMode(int fd, mode_t mode) {
   return Ok();
 }
 
+Status ChangeModeAt(int dir_fd, const std::string& path, mode_t mode) {
+  TRY(RefuseNul("fchmodat", path));
+  if (::fchmodat(dir_fd, path.c_str(), mode, 0) < 0)
+    return Failure(Named("fchmodat", path, dir_fd));
+  return Ok();
+}
+
 Status ChangeOwner(int fd, uid_t uid, gid_t gid) {
   if (::fchown(fd, uid, gid) < 0) return Failure(Text("fchown (fd ", fd, ") to ", uid, ":", gid));
   return Ok();

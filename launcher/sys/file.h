@@ -64,6 +64,8 @@ Status MakeDirectory(int dir_fd, const std::string& path, mode_t mode);
 Status RemoveFile(int dir_fd, const std::string& path);
 Status RemoveDirectory(int dir_fd, const std::string& path);
 Status ChangeMode(int fd, mode_t mode);
+// fchmodat(2) of an entry of a directory the caller alone can write: follows a link.
+Status ChangeModeAt(int dir_fd, const std::string& path, mode_t mode);
 Status ChangeOwner(int fd, uid_t uid, gid_t gid);
 Status Rename(int dir_fd, const std::string& from, const std::string& to);
 

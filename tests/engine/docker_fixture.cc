@@ -1,0 +1,174 @@
+#include "tests/engine/docker_fixture.h"
+
+#include <grp.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/random.h"
+#include "probe/engine/client.h"
+
+namespace taskcell::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// Everything here runs as the test user: a gateway is never root. The directory and the copy of the
+// actor are made before the ids are given up.
+class AsTestUser : public testing::Environment {
+ public:
+  void SetUp() override {
+    if (::geteuid() != 0) return;
+    auto user = TestUser();
+    if (!user.has_value()) return;
+    char pattern[] = "/tmp/taskcell-engine-test-XXXXXX";
+    if (::mkdtemp(pattern) == nullptr) std::abort();
+    directory = pattern;
+    actor = directory + "/actor";
+    std::filesystem::copy_file(CELL_ACTOR_PATH, actor);
+    if (::chmod(actor.c_str(), 0755) != 0 ||
+        ::chown(directory.c_str(), user->uid, user->gid) != 0 || ::setgroups(0, nullptr) != 0 ||
+        ::setresgid(user->gid, user->gid, user->gid) != 0 ||
+        ::setresuid(user->uid, user->uid, user->uid) != 0)
+      std::abort();
+  }
+  void TearDown() override {
+    // As the user now: the directory itself stays behind in the root-owned /tmp only when someone
+    // else wrote into it.
+    if (!directory.empty()) std::filesystem::remove_all(directory);
+  }
+  static inline std::string directory;
+  static inline std::string actor;
+};
+[[maybe_unused]] const auto* const kAsTestUser =
+    testing::AddGlobalTestEnvironment(new AsTestUser);  // NOLINT: gtest owns it
+
+std::string RandomHex() {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  std::array<unsigned char, 16> bytes;
+  if (!sys::FillRandom(bytes).ok()) std::abort();
+  for (unsigned char byte : bytes) {
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+  }
+  return out;
+}
+
+bool CgroupExists(const std::string& line) {
+  // "4:memory:/docker/<id>"; the unified hierarchy of a hybrid host has no controllers of ours.
+  auto parts = Split(line, ':');
+  if (parts.size() != 3 || parts[2] == "/" || !parts[2].starts_with("/docker/")) return false;
+  std::string controller(parts[1].empty() ? "unified" : parts[1]);
+  if (controller.starts_with("name=")) controller.erase(0, 5);
+  for (const char* mount : {"/sys/fs/cgroup/", "/sys/fs/cgroup"}) {
+    std::string path = mount;
+    if (path.ends_with('/')) path += controller;
+    path += parts[2];
+    if (::access(path.c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void DockerTest::SetUp() {
+  TASKCELL_REQUIRE(!AsTestUser::directory.empty() || ::geteuid() != 0,
+                   "needs the user taskcell-test (tests/support/fixture.sh up)");
+  socket_ = DockerSocket();
+  TASKCELL_REQUIRE(!socket_.empty(),
+                   "needs a Docker engine on the test socket (tests/support/fixture.sh engine-up)");
+  actor_ = AsTestUser::actor.empty() ? CELL_ACTOR_PATH : AsTestUser::actor;
+  init_ = actor_;
+  run_id_ = RandomHex();
+  home_label_ = RandomHex();
+  sandbox_ =
+      (AsTestUser::directory.empty() ? "/tmp" : AsTestUser::directory) + "/sandbox-" + run_id_;
+  run_directory_ = sandbox_ + "/" + run_id_;
+  ASSERT_EQ(::mkdir(sandbox_.c_str(), 0700), 0);
+  ASSERT_EQ(::mkdir(run_directory_.c_str(), 0700), 0);
+}
+
+void DockerTest::TearDown() {
+  if (socket_.empty()) return;
+  EXPECT_EQ(ContainersLeft(), 0U) << "a container was left";
+  EXPECT_EQ(::rmdir(run_directory_.c_str()), 0) << "something was left in the run directory";
+  EXPECT_EQ(::rmdir(sandbox_.c_str()), 0);
+  for (pid_t pid : pids_seen_)
+    EXPECT_EQ(::access(Text("/proc/", pid).c_str(), F_OK), -1)
+        << "process " << pid << " of a cell was left";
+  for (const std::string& line : cgroups_seen_) EXPECT_FALSE(CgroupExists(line)) << line;
+  probe::HttpClient client(probe::Endpoint{socket_, "a test", {}});
+  for (const std::string& image : images_) {
+    auto removed = client.Call({"DELETE", "/images/" + image + "?force=1", {}});
+    EXPECT_TRUE(removed.ok() && removed->status == 200) << image << " was left";
+  }
+}
+
+void DockerTest::MakeImage(const std::string& behaviour, Json files, Json config) {
+  image_ = Text("taskcell-test-", run_id_, ":", images_.size());
+  images_.push_back(image_);
+  engine_.reset();
+  if (!behaviour.empty()) files["/behaviour"] = {{"text", behaviour}};
+  if (files.empty()) files["/empty"] = {{"text", ""}};
+  Json spec = {{"config", std::move(config)}, {"files", std::move(files)}};
+  auto outcome = test::Run({"python3", MAKE_IMAGE_PATH, socket_, image_, spec.dump()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+}
+
+cell::CellPlan DockerTest::Plan() const {
+  cell::CellPlan plan;
+  plan.run_id = run_id_;
+  plan.agent = "scout";
+  plan.home_label = home_label_;
+  plan.deadline_unix_ms = 4102444800000;
+  plan.uid = 2000000007;  // of the test user's subordinate range
+  plan.gid = 2000000007;
+  plan.root = cell::RootKind::kImage;
+  plan.root_source = image_;
+  plan.tmpfs = {{"/tmp", 8U << 20U, 01777, true, false},
+                {"/workspace", 16U << 20U, 0700, true, false}};
+  plan.limits = {64U << 20U, 32, 500, 256};
+  plan.network = cell::NetworkMode::kProvider;
+  return plan;
+}
+
+gateway::CellPlaces DockerTest::Places() const {
+  gateway::CellPlaces places;
+  places.run_directory = run_directory_;
+  places.init_program = init_;
+  return places;
+}
+
+gateway::DockerEngine& DockerTest::Engine() { return EngineAt(socket_); }
+
+gateway::DockerEngine& DockerTest::EngineAt(const std::string& socket_path) {
+  engine_ = std::make_unique<gateway::DockerEngine>(probe::Endpoint{socket_path, "a test", {}});
+  return *engine_;
+}
+
+Result<std::unique_ptr<gateway::RunningCell>> DockerTest::Make() { return Make(Plan()); }
+
+Result<std::unique_ptr<gateway::RunningCell>> DockerTest::Make(cell::CellPlan plan) {
+  if (engine_ == nullptr) Engine();
+  auto made = engine_->Make(std::move(plan), Places());
+  if (made.ok()) {
+    pids_seen_.push_back(made.value()->host_pid());
+    auto outside = made.value()->Observe();
+    if (outside.ok()) cgroups_seen_ = outside->cgroups;
+  }
+  return made;
+}
+
+std::size_t DockerTest::ContainersLeft() {
+  probe::EngineClient client(probe::Endpoint{socket_, "a test", {}});
+  auto listed = client.ListTasks(home_label_);
+  EXPECT_TRUE(listed.ok());
+  return listed.ok() ? listed->size() : 0;
+}
+
+}  // namespace taskcell::test
