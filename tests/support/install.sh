@@ -9,7 +9,9 @@ packages_of() {
     build) echo g++ cmake ninja-build pkg-config libseccomp-dev libcap-dev nlohmann-json3-dev libtomlplusplus-dev \
       libcurl4-openssl-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libssl-dev libmicrohttpd-dev ;;
     run) echo uidmap util-linux python3 ;;
-    test) echo docker.io git jq curl procps iproute2 xxd groff mandoc clang-format xz-utils psmisc python3-yaml ;;
+    test) echo docker.io git jq curl procps iproute2 xxd groff mandoc clang-format xz-utils psmisc python3-yaml
+      # Another distribution of nodejs may bring npm; Debian's would not go beside it.
+      command -v npm >/dev/null || echo npm ;;
     lab) echo qemu-system-x86 debootstrap e2fsprogs ;;
     bench) echo bubblewrap runc strace ;;
     check) echo clang clang-tidy clang-format libclang-rt-14-dev ;;

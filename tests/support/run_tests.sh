@@ -9,7 +9,7 @@ shift
 "$here/fixture.sh" up "$build/bin"
 trap '"$here/fixture.sh" engine-down' EXIT
 "$here/fixture.sh" engine-up || echo "dev: no Docker engine: the tests labelled engine will be skipped"
-[ ! -x "$here/install_clis.sh" ] || "$here/install_clis.sh" || echo "dev: no claude and codex: their tests will be skipped"
+{ "$here/install_clis.sh" && "$here/make_cli_image.sh"; } || echo "dev: no claude and codex: their tests will be skipped"
 
 export TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin
 export TASKCELL_TEST_DOCKER_SOCKET=/run/taskcell-test/docker.sock
