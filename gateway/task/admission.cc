@@ -1,0 +1,186 @@
+#include "gateway/task/admission.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "gateway/config/toml_document.h"
+#include "gateway/egress/routes.h"
+#include "gateway/runtimes/plan_job.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+Error Invalid(std::string text) {
+  return Error(Kind::kConfig, std::move(text)).Coded("invalid_config");
+}
+
+// An agent may have less than the section gives, never more.
+Status Lower(std::string_view key, const std::optional<uint64_t>& wish, uint64_t& limit) {
+  if (!wish.has_value()) return Ok();
+  if (*wish > limit)
+    return Invalid(Text("agent.toml [taskcell.limits] ", key, " (", *wish,
+                        ") may not be above [container.sandbox] ", key, " (", limit, ")"));
+  limit = *wish;
+  return Ok();
+}
+
+Status ApplyLimits(const LimitOverrides& wish, SandboxSettings& settings) {
+  TRY(Lower("memory_bytes", wish.memory_bytes, settings.memory_bytes));
+  TRY(Lower("pids", wish.pids, settings.pids));
+  TRY(Lower("cpu_millis", wish.cpu_millis, settings.cpu_millis));
+  TRY(Lower("max_turns", wish.max_turns, settings.max_turns));
+  if (settings.tmp_bytes + settings.workspace_bytes > settings.memory_bytes)
+    return Invalid(Text("agent.toml [taskcell.limits] memory_bytes (", settings.memory_bytes,
+                        ") is below tmp_bytes + workspace_bytes (", settings.tmp_bytes, " + ",
+                        settings.workspace_bytes, ")"));
+  return Ok();
+}
+
+Status CheckNetwork(const AgentConfig& agent) {
+  if (agent.network_access) return Ok();
+  return Error(Kind::kConfig,
+               "the AI inside the sandbox must reach its model provider, but this agent has "
+               "[container] network_access = false; set network_access = true to use the sandbox")
+      .Coded("network_disabled");
+}
+
+Status CheckUser() {
+  if (::geteuid() != 0) return Ok();
+  return Error(Kind::kConfig,
+               "the gateway runs as root (uid 0); the sandbox refuses to start containers as root")
+      .Coded("root_user");
+}
+
+// Splits "<provider>/<model>" for openai_compat; a bare model is openai's.
+Status ChooseModel(const std::string& wanted, Admission& admission) {
+  if (wanted.empty()) return Invalid("the agent has no model: set [model] preferred in agent.toml");
+  admission.model = wanted;
+  switch (admission.runtime) {
+    case Runtime::kClaude:
+      admission.api = WireApi::kAnthropicMessages;
+      admission.provider = "anthropic";
+      return Ok();
+    case Runtime::kCodex:
+      admission.api = WireApi::kOpenAiResponses;
+      admission.provider = "openai";
+      return Ok();
+    default:
+      break;
+  }
+  admission.api = WireApi::kOpenAiChat;
+  admission.provider = "openai";
+  std::size_t slash = wanted.find('/');
+  if (slash == std::string::npos) return Ok();
+  admission.provider = wanted.substr(0, slash);
+  admission.model = wanted.substr(slash + 1);
+  if (admission.provider.empty() || admission.model.empty())
+    return Invalid(Text("[model] preferred `", Printable(wanted), "` must be <provider>/<model>"));
+  return Ok();
+}
+
+// The provider must be one the broker has an address for; an override must be usable.
+Status CheckProvider(const Environment& environment, const std::string& wanted,
+                     Admission& admission) {
+  if (ProviderAddress(admission.api, admission.provider).empty())
+    return Invalid(Text("[model] preferred `", Printable(wanted), "` names the provider `",
+                        Printable(admission.provider), "`, which is not known"));
+  std::string_view variable = OverrideVariable(admission.provider);
+  if (variable.empty()) return Ok();
+  admission.override_url = Lookup(environment, variable);
+  if (admission.override_url.empty()) return Ok();
+  Result<Upstream> upstream = ParseUpstream(admission.override_url);
+  if (upstream.ok()) return Ok();
+  return Invalid(Text(variable, " of the gateway: ", upstream.error().text));
+}
+
+Status CheckTimeout(const AgentConfig& agent) {
+  if (agent.timeout_ms > 0) return Ok();
+  return Invalid("[container] timeout_ms of agent.toml must not be 0");
+}
+
+// A root directory for native cells is pinned here, so that what is checked is what is used.
+Status PinRoot(Admission& admission) {
+  const TaskcellSettings& own = admission.own_settings;
+  if (own.root == "host") return Ok();
+  if (own.engine != EngineChoice::kNative)
+    return Invalid("[taskcell] root is for engine = \"native\" only");
+  Result<UniqueFd> root =
+      sys::OpenAt2(AT_FDCWD, own.root, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+  if (!root.ok())
+    return Invalid(Text("[taskcell] root: ", root.error().text,
+                        "; it must be a directory reached without symbolic links"));
+  struct stat info = TRY(sys::Stat(root->get()));
+  admission.root = std::move(root).value();
+  admission.root_device = info.st_dev;
+  admission.root_inode = info.st_ino;
+  return Ok();
+}
+
+Status CheckImage(Admission& admission) {
+  if (admission.engine->kind() == cell::Engine::kNative) return Ok();
+  TRY(admission.engine->CheckImage(admission.settings.image));
+  return Ok();
+}
+
+Status ChooseCredential(const Home& home, const ConfigValue& config, const AgentConfig& agent,
+                        const Environment& environment, Admission& admission) {
+  std::vector<Account> accounts = TRY(LoadAccounts(config, home.fd.get(), environment));
+  AccountWish wish;
+  wish.family = FamilyName(admission.runtime);
+  wish.provider = admission.provider;
+  wish.oauth_token = admission.runtime == Runtime::kClaude;
+  wish.pool = agent.account_pool;
+  Account account = TRY(ChooseAccount(accounts, wish));
+  RouteRequest request;
+  request.api = admission.api;
+  request.provider = admission.provider;
+  request.models = ModelsFor(admission.runtime, admission.model);
+  request.secret = account.secret;
+  request.override_url = admission.override_url;
+  Result<Route> route = RouteFor(std::move(request));
+  if (!route.ok())
+    return Invalid(Text("account `", Printable(account.id), "`: ", route.error().text));
+  admission.account = account.id;
+  admission.oauth = account.type == AccountType::kOauth;
+  admission.route = std::move(route).value();
+  return Ok();
+}
+
+}  // namespace
+
+Result<ConfigValue> ReadConfig(const Home& home) {
+  Result<ConfigValue> config = ReadToml(home.fd.get(), "config.toml", "config.toml");
+  if (config.ok()) return config;
+  if (config.error().err == ENOENT) return ConfigValue();
+  return std::move(config).error().Coded("invalid_config");
+}
+
+Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings) {
+  Admission admission;
+  const ConfigValue config = TRY(ReadConfig(home));
+  admission.settings = TRY(ReadSandboxSettings(config));
+  admission.own_settings = TRY(ReadTaskcellSettings(config));
+  admission.runtime = TRY(ParseRuntime(agent.provider));
+  TRY(CheckNetwork(agent));
+  TRY(CheckUser());
+  TRY(ApplyLimits(agent.limits, admission.settings));
+  TRY(ChooseModel(agent.model, admission));
+  TRY(CheckTimeout(agent));
+  TRY(CheckProvider(surroundings.environment, agent.model, admission));
+  TRY(PinRoot(admission));
+  auto executable = admission.settings.executables.find(FamilyName(admission.runtime));
+  if (executable != admission.settings.executables.end()) admission.executable = executable->second;
+  admission.engine = TRY(surroundings.make_engine(admission.own_settings));
+  TRY(admission.engine->CheckReachable());
+  TRY(CheckImage(admission));
+  TRY(admission.engine->CheckLimits());
+  TRY(ChooseCredential(home, config, agent, surroundings.environment, admission));
+  return admission;
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,91 @@
+#include "gateway/task/answer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::array<std::string_view, 10> kUnavailableCodes = {
+    "invalid_config",       "unsupported_runtime", "network_disabled", "root_user",
+    "unsupported_platform", "docker_unreachable",  "image_missing",    "resource_limits_unenforced",
+    "no_account",           "engine_unsupported"};
+
+}  // namespace
+
+bool IsUnavailable(std::string_view code) {
+  return std::find(kUnavailableCodes.begin(), kUnavailableCodes.end(), code) !=
+         kUnavailableCodes.end();
+}
+
+std::string_view OutcomeWord(std::string_view code) {
+  if (code == "ok") return "success";
+  if (IsUnavailable(code) || code == "invalid_prompt" || code == "agent_not_found")
+    return "refused";
+  if (code == "timeout") return "timed_out";
+  if (code == "stopped") return "cancelled";
+  for (std::string_view same : {"auth_failed", "rate_limited", "tool_violation", "step_limit"})
+    if (code == same) return same;
+  return "failed";
+}
+
+int ExitStatus(std::string_view code) {
+  constexpr int kFailed = 1;
+  constexpr int kUsage = 2;
+  constexpr int kRefused = 3;
+  constexpr int kTimedOut = 124;
+  constexpr int kCancelled = 130;
+  if (code == "ok") return 0;
+  if (IsUnavailable(code)) return kRefused;
+  if (code == "invalid_prompt" || code == "agent_not_found") return kUsage;
+  if (code == "timeout") return kTimedOut;
+  if (code == "stopped") return kCancelled;
+  return kFailed;
+}
+
+TaskAnswer AnswerFor(const Error& error) {
+  TaskAnswer answer;
+  answer.code = error.code.empty() ? "internal_error" : std::string(error.code);
+  std::string text = error.text;
+  if (answer.code == "invalid_config")
+    text = Text("the sandbox configuration is invalid: ", error.text);
+  if (IsUnavailable(answer.code))
+    text = Text("Task sandbox unavailable (", answer.code, "): ", text);
+  answer.message = OneLine(text, kMaxMessageBytes);
+  answer.detail = OneLine(error.text, kMaxDetailBytes);
+  return answer;
+}
+
+std::string DelegationReply(const TaskAnswer& answer) {
+  if (answer.reply.has_value()) return *answer.reply;
+  if (IsUnavailable(answer.code))
+    return Text("⚠️ 子任務未執行（任務沙箱）：", answer.message);
+  return Text("⚠️ 子任務失敗（任務沙箱，", answer.code, "）：", answer.message);
+}
+
+std::string OneLine(std::string_view text, std::size_t limit) {
+  constexpr std::string_view kMark = "...";
+  std::string line;
+  for (std::string_view word : Words(text)) line += line.empty() ? Text(word) : Text(" ", word);
+  if (line.size() <= limit) return line;
+  std::size_t end = limit - kMark.size();
+  constexpr unsigned char kContinuationMask = 0xC0;
+  constexpr unsigned char kContinuation = 0x80;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & kContinuationMask) == kContinuation)
+    --end;
+  return Text(std::string_view(line).substr(0, end), kMark);
+}
+
+std::string Redact(std::string text, std::string_view secret) {
+  constexpr std::size_t kShortest = 8;
+  constexpr std::string_view kMark = "<redacted>";
+  if (secret.size() < kShortest) return text;
+  for (std::size_t at = text.find(secret); at != std::string::npos;
+       at = text.find(secret, at + kMark.size()))
+    text.replace(at, secret.size(), kMark);
+  return text;
+}
+
+}  // namespace taskcell::gateway

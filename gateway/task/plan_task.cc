@@ -1,0 +1,121 @@
+#include "gateway/task/plan_task.h"
+
+#include <fcntl.h>
+
+#include <chrono>
+
+#include "gateway/runtimes/plan_job.h"
+#include "gateway/task/prompt.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kUnmountable = "agent_dir_unmountable";
+constexpr std::string_view kWorkspaceFailed = "workspace_failed";
+constexpr char kAgentName[] = "agent";
+
+Error Coded(Error error, std::string_view intent, std::string_view code) {
+  if (!error.code.empty()) return error;
+  return std::move(error).With(intent).Coded(code);
+}
+
+int64_t UnixMilliseconds() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+cell::PlannedMount MountOf(const std::string& source, std::string_view target, cell::EntryKind kind,
+                           const struct stat& info) {
+  cell::PlannedMount mount;
+  mount.source = source;
+  mount.target = target;
+  mount.kind = kind;
+  mount.device = info.st_dev;
+  mount.inode = info.st_ino;
+  return mount;
+}
+
+Status TakeSnapshot(const Agent& agent, PlannedTask& task) {
+  Status made = sys::MakeDirectory(task.directory.fd(), kAgentName, 0700);
+  if (!made.ok())
+    return Coded(std::move(made).error(), "the sandbox workspace could not be created",
+                 kWorkspaceFailed);
+  task.snapshot_pin = TRY(sys::OpenAt2(task.directory.fd(), kAgentName,
+                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath));
+  Result<mounts::Snapshot> snapshot =
+      mounts::SnapshotAgentDirectory(agent.directory.get(), task.snapshot_pin.get());
+  if (!snapshot.ok()) {
+    Error error = std::move(snapshot).error();
+    return std::move(error).With("the agent directory cannot be mounted").Coded(kUnmountable);
+  }
+  task.snapshot = std::move(snapshot).value();
+  task.plan.mounts.push_back(MountOf(Text(task.directory.path(), "/", kAgentName), "/agent",
+                                     cell::EntryKind::kDirectory,
+                                     TRY(sys::Stat(task.snapshot_pin.get()))));
+  return Ok();
+}
+
+// The loop is our own program: it comes into the cell like taskcell-init.
+Status PlanLoop(const Programs& programs, PlannedTask& task) {
+  Result<UniqueFd> loop = sys::OpenAt2(AT_FDCWD, programs.loop, O_PATH, RESOLVE_NO_SYMLINKS);
+  if (!loop.ok())
+    return Coded(std::move(loop).error(), "taskcell-loop cannot be found", kWorkspaceFailed);
+  struct stat info = TRY(sys::Stat(loop->get()));
+  task.plan.mounts.push_back(MountOf(programs.loop, kLoopPath, cell::EntryKind::kFile, info));
+  task.loop_pin = std::move(loop).value();
+  return Ok();
+}
+
+void PlanRoot(const Admission& admission, cell::CellPlan& plan) {
+  if (admission.engine->kind() != cell::Engine::kNative) {
+    plan.root = cell::RootKind::kImage;
+    plan.root_source = admission.settings.image;
+  } else if (admission.root.valid()) {
+    plan.root = cell::RootKind::kRootfs;
+    plan.root_source = admission.own_settings.root;
+    plan.root_device = admission.root_device;
+    plan.root_inode = admission.root_inode;
+  } else {
+    plan.root = cell::RootKind::kHost;
+  }
+}
+
+void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan) {
+  constexpr uint32_t kTmpMode = 01777;
+  constexpr uint32_t kWorkspaceMode = 0700;
+  plan.limits.memory_bytes = settings.memory_bytes;
+  plan.limits.pids = settings.pids;
+  plan.limits.cpu_millis = settings.cpu_millis;
+  // The programs unpack helpers there, so both may hold executables.
+  plan.tmpfs.push_back({"/tmp", settings.tmp_bytes, kTmpMode, true});
+  plan.tmpfs.push_back(
+      {std::string(kJobDirectory), settings.workspace_bytes, kWorkspaceMode, true});
+}
+
+}  // namespace
+
+Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
+                             const Programs& programs, const std::string& prompt) {
+  const std::string run_id = TRY(MakeRunId());
+  CellIds ids = TRY(admission.engine->ChooseIds(run_id));
+  PlannedTask task{TRY(RunDirectory::Make(home, run_id)), {}, {}, {}, std::move(ids), {}, {}};
+  task.plan.run_id = run_id;
+  task.plan.agent = agent.config.name;
+  task.plan.home_label = home.label;
+  task.plan.deadline_unix_ms = UnixMilliseconds() + static_cast<int64_t>(agent.config.timeout_ms);
+  task.plan.uid = task.ids.uid;
+  task.plan.gid = task.ids.gid;
+  task.plan.network = cell::NetworkMode::kProvider;
+  task.plan.working_directory = kJobDirectory;
+  PlanRoot(admission, task.plan);
+  PlanLimits(admission.settings, task.plan);
+  TRY(TakeSnapshot(agent, task));
+  if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(programs, task));
+  task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot_pin.get())), prompt);
+  return task;
+}
+
+}  // namespace taskcell::gateway

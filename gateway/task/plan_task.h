@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "gateway/config/agent_config.h"
+#include "gateway/config/home.h"
+#include "gateway/task/admission.h"
+#include "gateway/task/run_directory.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/cell_plan.h"
+#include "launcher/mounts/snapshot.h"
+
+namespace taskcell::gateway {
+
+// A task whose cell can be made. The descriptors pin every mounted inode and must outlive the cell.
+struct PlannedTask {
+  RunDirectory directory;
+  mounts::Snapshot snapshot;
+  UniqueFd snapshot_pin;
+  UniqueFd loop_pin;  // openai_compat only
+  CellIds ids;
+  cell::CellPlan plan;
+  std::string prompt;  // whole, as the AI gets it
+};
+
+// Takes the snapshot of the agent directory, reads the prompt's instructions from it and builds the
+// plan of the cell. Error codes: container_refused, workspace_failed, agent_dir_unmountable; the
+// run directory is gone again after one.
+Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
+                             const Programs& programs, const std::string& prompt);
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,67 @@
+#include "gateway/task/prompt.h"
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+Result<std::string> ReadPersona(int snapshot_fd, const std::string& name) {
+  Result<std::string> text = sys::ReadFile(snapshot_fd, name, kMaxPersonaBytes);
+  if (text.ok()) {
+    if (IsUtf8(text.value()) && text->find('\0') == std::string::npos) return text;
+    return Error(Kind::kConfig,
+                 Text("the agent directory cannot be mounted: ", name, " is not UTF-8 text"))
+        .Coded("agent_dir_unmountable");
+  }
+  if (text.error().err == ENOENT) return std::string();
+  if (text.error().err != EFBIG) return text;
+  return Error(Kind::kConfig, Text("the agent directory cannot be mounted: ", name,
+                                   " has more than ", kMaxPersonaBytes, " bytes"))
+      .Coded("agent_dir_unmountable");
+}
+
+}  // namespace
+
+Status CheckPrompt(std::string_view prompt) {
+  auto refuse = [](std::string text) {
+    return Error(Kind::kUsage, std::move(text)).Coded(kInvalidPrompt);
+  };
+  if (prompt.size() > kMaxPromptBytes)
+    return refuse(Text("the prompt has ", prompt.size(), " bytes or more; at most ",
+                       kMaxPromptBytes, " are taken"));
+  if (Trim(prompt).empty())
+    return refuse("the prompt is empty; give it as an argument, or '-' and write it to stdin");
+  if (!IsUtf8(prompt)) return refuse("the prompt is not UTF-8 text");
+  if (prompt.find('\0') != std::string_view::npos) return refuse("the prompt holds a NUL byte");
+  return Ok();
+}
+
+Result<std::string> ReadSystemPrompt(int snapshot_fd) {
+  constexpr std::string_view kRule = "\n\n---\n\n";
+  std::string soul = TRY(ReadPersona(snapshot_fd, "SOUL.md"));
+  std::string identity = TRY(ReadPersona(snapshot_fd, "IDENTITY.md"));
+  std::string text;
+  if (!Trim(soul).empty()) text = Text("# Soul\n", soul);
+  if (!Trim(identity).empty()) text += Text(text.empty() ? "" : kRule, "# Identity\n", identity);
+  return text;
+}
+
+std::string WholePrompt(std::string_view system_prompt, std::string_view prompt) {
+  constexpr std::string_view kClose = "</system_instructions>";
+  constexpr std::string_view kEscaped = "&lt;/system_instructions&gt;";
+  if (Trim(system_prompt).empty()) return std::string(prompt);
+  std::string out = "<system_instructions>\n";
+  while (true) {
+    std::size_t at = system_prompt.find(kClose);
+    out += system_prompt.substr(0, at);
+    if (at == std::string_view::npos) break;
+    out += kEscaped;
+    system_prompt.remove_prefix(at + kClose.size());
+  }
+  return Text(out, "\n", kClose, "\n\n", prompt);
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+
+namespace taskcell::gateway {
+
+inline constexpr std::size_t kMaxPromptBytes = 4U << 20U;     // what the requester sends
+inline constexpr std::size_t kMaxPersonaBytes = 256U << 10U;  // SOUL.md and IDENTITY.md each
+inline constexpr std::string_view kInvalidPrompt = "invalid_prompt";
+
+// Refuses (code invalid_prompt) a prompt that is blank, larger than kMaxPromptBytes, not UTF-8 or
+// with a NUL byte.
+Status CheckPrompt(std::string_view prompt);
+
+// Reads SOUL.md and IDENTITY.md from a snapshot of the agent directory and joins them to the system
+// prompt: "# Soul\n..." and "# Identity\n...", with a rule between them; missing and blank ones are
+// left out. Error code agent_dir_unmountable when one is over kMaxPersonaBytes or not UTF-8: an
+// agent must not run without half of its instructions.
+Result<std::string> ReadSystemPrompt(int snapshot_fd);
+
+// The text the AI gets: the prompt, with the system prompt, when there is one, before it in
+// <system_instructions>. A closing tag inside it is escaped, so that it can't end early.
+std::string WholePrompt(std::string_view system_prompt, std::string_view prompt);
+
+}  // namespace taskcell::gateway

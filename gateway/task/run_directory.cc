@@ -1,0 +1,82 @@
+#include "gateway/task/run_directory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/mounts/tree.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/random.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kWorkspaceFailed = "workspace_failed";
+constexpr mode_t kPermissions = 07777;
+
+Error WorkspaceFailed(std::string_view why) {
+  return Error(Kind::kConfig, Text("the sandbox workspace could not be created: ", why))
+      .Coded(kWorkspaceFailed);
+}
+
+// Makes `name` where it is missing, and opens it if it is this user's alone.
+Result<UniqueFd> OpenPrivate(int dir_fd, const std::string& name, bool must_be_new) {
+  Status made = sys::MakeDirectory(dir_fd, name, 0700);
+  if (!made.ok() && (must_be_new || made.error().err != EEXIST))
+    return WorkspaceFailed(made.error().text);
+  Result<UniqueFd> opened =
+      sys::OpenAt2(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath);
+  if (!opened.ok()) return WorkspaceFailed(opened.error().text);
+  struct stat info = TRY(sys::Stat(opened->get()));
+  if (info.st_uid != ::geteuid() || (info.st_mode & kPermissions) != 0700)
+    return WorkspaceFailed(Text("'", name, "' must belong to this user and have mode 0700"));
+  return opened;
+}
+
+}  // namespace
+
+Result<std::string> MakeRunId() {
+  constexpr std::size_t kIdBytes = 16;
+  constexpr char kHex[] = "0123456789abcdef";
+  std::array<unsigned char, kIdBytes> bytes;
+  TRY(sys::FillRandom(bytes));
+  std::string id;
+  for (unsigned char byte : bytes) {
+    id += kHex[byte >> 4U];
+    id += kHex[byte & 15U];
+  }
+  return id;
+}
+
+Result<RunDirectory> RunDirectory::Make(const Home& home, const std::string& run_id) {
+  RunDirectory run;
+  run.home_ = TRY(sys::Duplicate(home.fd.get()));
+  run.run_id_ = run_id;
+  run.path_ = Text(home.path, "/sandbox/runs/", run_id);
+  run.sandbox_ = TRY(OpenPrivate(home.fd.get(), "sandbox", false));
+  run.runs_ = TRY(OpenPrivate(run.sandbox_.get(), "runs", false));
+  run.own_ = TRY(OpenPrivate(run.runs_.get(), run_id, true));
+  return run;
+}
+
+RunDirectory::~RunDirectory() {
+  (void)Remove();  // ignoring: whoever cares has called it and read the result
+}
+
+Status RunDirectory::Remove() {
+  if (!own_.valid()) return Ok();
+  TRY(mounts::RemoveTree(runs_.get(), run_id_));
+  own_.Reset();
+  return Ok();
+}
+
+void RunDirectory::RemoveEmptyParents() const {
+  // ignoring both: they are not empty when another run is there, or ever was
+  if (sys::RemoveDirectory(sandbox_.get(), "runs").ok())
+    (void)sys::RemoveDirectory(home_.get(), "sandbox");
+}
+
+}  // namespace taskcell::gateway

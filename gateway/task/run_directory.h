@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+
+#include "gateway/config/home.h"
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::gateway {
+
+// 32 lowercase hex digits from the kernel's random source.
+Result<std::string> MakeRunId();
+
+// <home>/sandbox/runs/<run id>: what one run keeps on disk while it lasts. Every level is a real
+// directory of this user with mode 0700. The destructor removes it with all that is in it.
+class RunDirectory {
+ public:
+  // Error code workspace_failed when a level is a link, belongs to somebody else or is open to
+  // others; nothing is left behind then that was not there.
+  static Result<RunDirectory> Make(const Home& home, const std::string& run_id);
+
+  RunDirectory(RunDirectory&&) = default;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+  ~RunDirectory();
+
+  int fd() const { return own_.get(); }
+  int sandbox_fd() const { return sandbox_.get(); }
+  const std::string& path() const { return path_; }  // absolute, canonical
+
+  // Removes the run's own directory; idempotent, may be retried.
+  Status Remove();
+
+  // After Remove: removes <home>/sandbox/runs and <home>/sandbox as well, if they are empty. For
+  // refusals, which leave nothing.
+  void RemoveEmptyParents() const;
+
+ private:
+  RunDirectory() = default;
+
+  UniqueFd home_;
+  UniqueFd sandbox_;
+  UniqueFd runs_;
+  UniqueFd own_;
+  std::string run_id_;
+  std::string path_;
+};
+
+}  // namespace taskcell::gateway

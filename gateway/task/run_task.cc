@@ -1,0 +1,370 @@
+// The life of a task, top to bottom: one function a step.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "gateway/config/agent_config.h"
+#include "gateway/egress/record.h"
+#include "gateway/gate/gate_host.h"
+#include "gateway/ledger/audit.h"
+#include "gateway/ledger/receipt.h"
+#include "gateway/runtimes/plan_job.h"
+#include "gateway/task/admission.h"
+#include "gateway/task/plan_task.h"
+#include "gateway/task/prompt.h"
+#include "gateway/task/task.h"
+#include "gateway/task/verdict.h"
+#include "gateway/task/watch.h"
+#include "launcher/base/json_text.h"
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kAttestationWait{10};
+constexpr std::chrono::seconds kHandOverWait{10};
+
+// Who the task is about: for the audit log.
+struct Subject {
+  const Home& home;
+  std::string agent;
+  std::string runtime;  // id as in agent.toml
+};
+
+void Progress(const Surroundings& surroundings, std::string_view line) {
+  if (surroundings.report_progress) surroundings.report_progress(line);
+}
+
+void Audit(const Subject& subject, std::string_view event, TaskAnswer& answer,
+           std::map<std::string, std::variant<std::string, uint64_t>, std::less<>> details) {
+  Status written =
+      AppendAudit(subject.home.fd.get(), {event, subject.agent, "warning", std::move(details)});
+  if (!written.ok()) answer.warnings.push_back(written.error().text);
+}
+
+std::string EventsJson(const cgroup::Events& events) {
+  JsonText json;
+  json.Open('{').Key("oom_kills").Unsigned(events.oom_kills);
+  json.Key("pids_refusals").Unsigned(events.pids_refusals);
+  if (events.peak_memory_bytes.has_value())
+    json.Key("peak_memory_bytes").Unsigned(*events.peak_memory_bytes);
+  if (events.cpu_us.has_value()) json.Key("cpu_us").Unsigned(*events.cpu_us);
+  json.Close('}');
+  return json.text();
+}
+
+std::string EndText(const JobEnd& end) {
+  switch (end.outcome) {
+    case JobOutcome::kExited:
+      return end.exit.signal != 0 ? Text("signal ", end.exit.signal) : Text("exit ", end.exit.code);
+    case JobOutcome::kRefused:
+      return Text("refused at ", end.refusal.stage);
+    case JobOutcome::kGateClosed:
+      return "the cell's PID 1 went away";
+    case JobOutcome::kOverdue:
+      return "killed: it did not end when asked";
+  }
+  return "";
+}
+
+// What is known before the cell exists.
+Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admission,
+                     const PlannedTask& task) {
+  Receipt receipt;
+  receipt.run_id = task.plan.run_id;
+  receipt.agent = agent.config.name;
+  receipt.home = home.path;
+  receipt.runtime = RuntimeId(admission.runtime);
+  receipt.model = admission.model;
+  receipt.provider = admission.provider;
+  receipt.account = admission.account;
+  receipt.engine = admission.engine->Name();
+  receipt.uid_separation = task.ids.separate ? task.ids.how : "none";  // until it is measured
+  receipt.started = Rfc3339(WallClock::now());
+  receipt.plan = task.plan;
+  receipt.snapshot = task.snapshot;
+  receipt.upstream = admission.route.upstream.Url();
+  receipt.upstream_overridden = admission.route.overridden;
+  receipt.warnings = task.snapshot.warnings;
+  if (!task.ids.separate)
+    receipt.warnings.push_back(
+        Text("the cell's kernel uid is not separate from the gateway's: ", task.ids.how));
+  return receipt;
+}
+
+Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
+  constexpr std::size_t kShown = 3;
+  bool only_limits = true;
+  std::string list;
+  std::size_t shown = 0;
+  for (const cell::Mismatch& mismatch : mismatches) {
+    only_limits = only_limits && mismatch.is_limit;
+    if (shown++ < kShown) list += Text(list.empty() ? "" : "; ", cell::Describe(mismatch));
+  }
+  if (mismatches.size() > kShown) list += Text("; and ", mismatches.size() - kShown, " more");
+  if (only_limits)
+    return Error(Kind::kUnsupported, Text("the cell was made, but its limits are not in force (",
+                                          list, "); nothing ran in it"))
+        .Coded("resource_limits_unenforced");
+  return Error(Kind::kViolation,
+               Text("the cell is not what was planned (", list, "); nothing ran in it"))
+      .Coded("cell_mismatch");
+}
+
+// Step 5: both halves against the plan. On success the cell's loopback listener is returned.
+Result<UniqueFd> Verify(GateHost& gate, RunningCell& cell, cell::Engine engine, Receipt& receipt) {
+  GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
+  receipt.seen.inside = std::move(arrival.inside);
+  Result<cell::OutsideAttestation> outside = cell.Observe();
+  if (!outside.ok())
+    return std::move(outside).error().With("the cell cannot be observed").Coded("cell_mismatch");
+  receipt.seen.outside = std::move(outside).value();
+  receipt.attested = true;
+  if (receipt.seen.outside.host_uids[0] == ::geteuid()) receipt.uid_separation = "none";
+  receipt.plan = cell.plan();
+  receipt.mismatches = cell::Compare(cell.plan(), engine, receipt.seen);
+  if (!receipt.mismatches.empty()) return MismatchError(receipt.mismatches);
+  receipt.verified = true;
+  return std::move(arrival.listener);
+}
+
+JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const PlannedTask& task,
+                          const Receipt& receipt, Clock::time_point deadline) {
+  JobRequest request;
+  request.runtime = admission.runtime;
+  request.executable = admission.executable;
+  request.model = admission.model;
+  request.max_turns = admission.settings.max_turns;
+  request.denied_tools = agent.config.denied_tools;
+  request.prompt = task.prompt;
+  request.broker_port = receipt.seen.inside.listener_port;
+  request.shape = admission.oauth ? CredentialShape::kOauthToken : CredentialShape::kApiKey;
+  auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+  request.timeout_ms = static_cast<uint64_t>(std::max<int64_t>(left.count(), 1));
+  return request;
+}
+
+// Feeds the job's output to the stream reader, which says when the run must end.
+class StreamSink : public OutputSink {
+ public:
+  explicit StreamSink(StreamReader& reader) : reader_(reader) {}
+  bool OnStdout(std::string_view bytes) override { return reader_.TakeStdout(bytes); }
+  bool OnStderr(std::string_view bytes) override {
+    reader_.TakeStderr(bytes);
+    return true;
+  }
+
+ private:
+  StreamReader& reader_;
+};
+
+// What the program's exit looks like to a stream reader.
+int CliExit(const JobEnd& end) {
+  constexpr int kSignalBase = 128;
+  constexpr int kKilled = 137;
+  if (end.outcome != JobOutcome::kExited) return kKilled;
+  return end.exit.signal != 0 ? kSignalBase + end.exit.signal : end.exit.code;
+}
+
+// Step 6 and 7: hands the job over, relays it to its end, and collects what all four sides know
+// before init may go. An Error means that the job was never handed over.
+Result<Evidence> RunJob(GateHost& gate, RunningCell& cell, BrokerCell& broker, const cell::Job& job,
+                        const Admission& admission, const Surroundings& surroundings,
+                        Clock::time_point deadline) {
+  Evidence evidence;
+  evidence.runtime = admission.runtime;
+  evidence.account = admission.account;
+  evidence.max_turns = admission.settings.max_turns;
+  StreamReader reader(admission.runtime, admission.settings.max_turns);
+  StreamSink sink(reader);
+  {
+    std::unique_ptr<JobWatch> watch =
+        TRY(JobWatch::Start(gate, broker, surroundings.cancel_fd, admission.settings.max_turns));
+    TRY(gate.HandOver(job, std::min(Clock::now() + kHandOverWait, deadline)));
+    Result<JobEnd> end = gate.Pump(sink, deadline);
+    if (end.ok()) {
+      evidence.end = std::move(end).value();
+    } else {
+      evidence.transport_error = end.error().text;
+    }
+    evidence.cancelled = watch->cancelled();
+    evidence.over_steps = watch->over_steps();
+  }
+  Result<cgroup::Events> events = cell.ReadEvents();
+  if (events.ok()) evidence.events = std::move(events).value();
+  (void)gate.Done();  // ignoring: an init that is gone already needs no word; Remove kills anyway
+  evidence.run = reader.Finish(CliExit(evidence.end));
+  return evidence;
+}
+
+void RecordEvidence(const Evidence& evidence, Receipt& receipt) {
+  receipt.egress_json = RecordJson(evidence.egress);
+  if (evidence.events.has_value()) receipt.events_json = EventsJson(*evidence.events);
+  receipt.job_end = evidence.transport_error.empty() ? EndText(evidence.end) : "the gate broke off";
+}
+
+// Steps 4 to 8 with a cell that is killed and removed on every way out; what could not be removed
+// is told in `removed`.
+Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask& task,
+                          Surroundings& surroundings, Clock::time_point begun, Receipt& receipt,
+                          Status& removed) {
+  const Clock::time_point deadline = begun + std::chrono::milliseconds(agent.config.timeout_ms);
+  const std::string secret = admission.route.credential.secret;
+  Progress(surroundings, Text("making a cell (", admission.engine->Name(), ")"));
+  CellPlaces places;
+  places.run_directory = task.directory.path();
+  places.init_program = surroundings.programs.init;
+  places.launch_program = surroundings.programs.launch;
+  std::unique_ptr<RunningCell> cell = TRY(admission.engine->Make(task.plan, places));
+  auto run = [&]() -> Result<Evidence> {
+    for (const std::string& warning : cell->warnings())
+      receipt.warnings.push_back(Text("the engine warned: ", Printable(warning)));
+    GateHost gate = TRY(GateHost::Open(cell->TakeGate()));
+    UniqueFd listener = TRY(Verify(gate, *cell, admission.engine->kind(), receipt));
+    receipt.setup_ms = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
+    Progress(surroundings, "the cell is verified; the AI starts");
+    const cell::Job job = TRY(PlanJob(MakeJobRequest(agent, admission, task, receipt, deadline)));
+    Broker* broker = TRY(surroundings.broker());
+    std::unique_ptr<BrokerCell> way =
+        TRY(broker->Attach(std::move(listener), std::move(admission.route)));
+    Result<Evidence> evidence = RunJob(gate, *cell, *way, job, admission, surroundings, deadline);
+    EgressRecord record = way->Detach();
+    if (!evidence.ok()) return evidence;
+    evidence->timeout_ms = agent.config.timeout_ms;
+    evidence->egress = std::move(record);
+    return evidence;
+  };
+  Result<Evidence> evidence = run();
+  removed = cell->Remove();
+  if (!evidence.ok()) return std::move(evidence).error();
+  RecordEvidence(evidence.value(), receipt);
+  Verdict verdict = Classify(evidence.value());
+  if (verdict.reply.has_value()) verdict.reply = Redact(*std::move(verdict.reply), secret);
+  verdict.detail = Redact(std::move(verdict.detail), secret);
+  return verdict;
+}
+
+TaskAnswer AnswerOf(Verdict verdict) {
+  TaskAnswer answer;
+  if (!verdict.code.empty()) answer.code = verdict.code;
+  answer.message = OneLine(verdict.message, kMaxMessageBytes);
+  answer.detail = OneLine(verdict.detail, kMaxDetailBytes);
+  answer.reply = std::move(verdict.reply);
+  answer.step_limit = verdict.step_limit;
+  return answer;
+}
+
+// Step 9, the record: receipt in the answer always, on disk once a cell was measured.
+void Record(Receipt& receipt, const RunDirectory& directory, Clock::time_point begun,
+            TaskAnswer& answer) {
+  receipt.ended = Rfc3339(WallClock::now());
+  receipt.wall_ms = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
+  receipt.outcome = OutcomeWord(answer.code);
+  receipt.code = answer.code;
+  receipt.message = answer.message;
+  receipt.step_limit = answer.step_limit;
+  answer.warnings.insert(answer.warnings.end(), receipt.warnings.begin(), receipt.warnings.end());
+  answer.receipt_json = ReceiptJson(receipt);
+  if (!receipt.attested) return;
+  Status written = WriteReceipt(directory.sandbox_fd(), receipt.run_id, answer.receipt_json);
+  if (written.ok()) {
+    answer.receipt_path = Text(receipt.home, "/sandbox/receipts/", receipt.run_id, ".json");
+  } else {
+    answer.warnings.push_back(Text("the receipt was not written: ", written.error().text));
+  }
+}
+
+// Step 9, the cleaning. What stays behind is audited; a reply that is there is delivered all the
+// same.
+void Clean(const Subject& subject, std::string_view family, const Status& cell_removed,
+           PlannedTask& task, bool attested, TaskAnswer& answer) {
+  auto failed = [&](std::string_view reason, const Error& error) {
+    answer.warnings.push_back(Text(reason, ": ", error.text));
+    Audit(subject, "task_sandbox_cleanup_failed", answer,
+          {{"reason", std::string(reason)},
+           {"count", uint64_t{1}},
+           {"runtime", std::string(family)}});
+  };
+  if (!cell_removed.ok()) failed("container_remove_failed", cell_removed.error());
+  Status removed = task.directory.Remove();
+  if (!removed.ok()) failed("directory_remove_failed", removed.error());
+  if (!attested) task.directory.RemoveEmptyParents();
+}
+
+// An admitted task.
+TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& admission,
+                       const std::string& prompt, Surroundings& surroundings,
+                       Clock::time_point begun) {
+  Result<PlannedTask> task =
+      PlanTask(subject.home, agent, admission, surroundings.programs, prompt);
+  if (!task.ok()) return AnswerFor(task.error());
+  Receipt receipt = BeginReceipt(subject.home, agent, admission, task.value());
+  Status cell_removed = Ok();
+  Result<Verdict> verdict =
+      RunInCell(agent, admission, task.value(), surroundings, begun, receipt, cell_removed);
+  std::string forbidden_tool = verdict.ok() ? verdict->forbidden_tool : "";
+  TaskAnswer answer =
+      verdict.ok() ? AnswerOf(std::move(verdict).value()) : AnswerFor(verdict.error());
+  const std::string_view family = FamilyName(admission.runtime);
+  if (answer.code == "tool_violation")
+    Audit(subject, "task_sandbox_tool_violation", answer,
+          {{"runtime", std::string(family)}, {"tool", forbidden_tool}});
+  Record(receipt, task->directory, begun, answer);
+  Clean(subject, family, cell_removed, task.value(), receipt.attested, answer);
+  return answer;
+}
+
+// Every refusal is audited. The escape hatch is not offered by this version: an open one changes
+// nothing but the warning.
+void AuditRefusal(const Subject& subject, TaskAnswer& answer) {
+  if (!IsUnavailable(answer.code)) return;
+  Result<ConfigValue> config = ReadConfig(subject.home);
+  if (config.ok() && ReadEscapeHatches(config.value()).task)
+    answer.warnings.emplace_back(
+        "when_unavailable = \"run_unsandboxed\" is not supported by this version of taskcell: the "
+        "task was not run");
+  Audit(subject, "task_sandbox_unavailable", answer,
+        {{"reason", answer.code},
+         {"runtime", subject.runtime},
+         {"when_unavailable", std::string("fail")}});
+}
+
+std::string RuntimeIdAsWritten(const AgentConfig& config) {
+  Result<Runtime> runtime = ParseRuntime(config.provider);
+  if (runtime.ok()) return std::string(RuntimeId(runtime.value()));
+  return AuditToolName(config.provider);
+}
+
+}  // namespace
+
+TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings) {
+  const Clock::time_point begun = Clock::now();
+  Status prompt = CheckPrompt(request.prompt);
+  if (!prompt.ok()) return AnswerFor(prompt.error());
+  Result<Home> home = OpenHome(request.home);
+  if (!home.ok()) return AnswerFor(std::move(home).error().Coded("workspace_failed"));
+  Result<Agent> agent = FindAgent(home.value(), request.agent);
+  Subject subject{home.value(), request.agent, "unknown"};
+  if (!agent.ok()) {
+    TaskAnswer answer = AnswerFor(agent.error());
+    AuditRefusal(subject, answer);
+    return answer;
+  }
+  subject.agent = agent->config.name;
+  subject.runtime = RuntimeIdAsWritten(agent->config);
+  Result<Admission> admission = Admit(home.value(), agent->config, surroundings);
+  TaskAnswer answer = admission.ok() ? RunAdmitted(subject, agent.value(), admission.value(),
+                                                   request.prompt, surroundings, begun)
+                                     : AnswerFor(admission.error());
+  AuditRefusal(subject, answer);
+  answer.warnings.insert(answer.warnings.end(), agent->warnings.begin(), agent->warnings.end());
+  return answer;
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,178 @@
+#include "gateway/task/verdict.h"
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+// The tools claude may call; the broker's record of what the model called is checked against them,
+// whatever the stream says. The other programs' loops refuse foreign names themselves.
+constexpr std::array<std::string_view, 6> kClaudeTools = {"Read", "Write", "Edit",
+                                                          "Glob", "Grep",  "Bash"};
+
+std::string CleanToolName(std::string_view tool, std::string_view extra) {
+  constexpr std::size_t kMaxName = 64;
+  constexpr std::string_view kAllowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  std::string out;
+  for (char c : tool) {
+    if (out.size() == kMaxName) break;
+    if (kAllowed.find(c) != std::string_view::npos || extra.find(c) != std::string_view::npos)
+      out += c;
+  }
+  return out;
+}
+
+std::string FindForbiddenTool(const Evidence& evidence) {
+  if (evidence.run.outcome == StreamOutcome::kToolViolation)
+    return evidence.run.violation.empty() ? "unnamed tool" : evidence.run.violation;
+  if (evidence.runtime != Runtime::kClaude) return "";
+  for (const std::string& tool : evidence.egress.tools_called) {
+    if (std::find(kClaudeTools.begin(), kClaudeTools.end(), tool) == kClaudeTools.end())
+      return tool;
+  }
+  return "";
+}
+
+std::string ExitText(const JobEnd& end) {
+  if (end.outcome != JobOutcome::kExited) return "unknown";
+  if (end.exit.signal != 0) return Text("signal ", end.exit.signal);
+  return std::to_string(end.exit.code);
+}
+
+// What the operator should know beside the message.
+std::string Detail(const Evidence& evidence) {
+  std::string detail;
+  auto add = [&](std::string_view part) {
+    if (part.empty()) return;
+    if (!detail.empty()) detail += " | ";
+    detail += part;
+  };
+  if (evidence.events.has_value() && evidence.events->oom_kills > 0)
+    add(Text("the memory limit was reached: ", evidence.events->oom_kills,
+             " processes were killed; raise memory_bytes or let the task use less"));
+  if (evidence.events.has_value() && evidence.events->pids_refusals > 0)
+    add(Text("the process limit was reached ", evidence.events->pids_refusals, " times"));
+  if (!evidence.events.has_value()) add("what the cgroup counted is unknown");
+  add(evidence.transport_error);
+  if (evidence.end.outcome == JobOutcome::kRefused)
+    add(Text("the job did not start at ", evidence.end.refusal.stage, ": ",
+             evidence.end.refusal.text));
+  if (evidence.end.outcome == JobOutcome::kGateClosed) add("the cell's PID 1 went away");
+  if (evidence.end.outcome == JobOutcome::kOverdue) add("the cell did not end when asked");
+  const EgressTotals& totals = evidence.egress.totals;
+  if (totals.upstream_failures > 0)
+    add(Text(totals.upstream_failures, " requests got no usable answer from the provider"));
+  if (totals.provider_errors > 0)
+    add(Text("the provider failed ", totals.provider_errors, " times with a status of 5xx"));
+  if (totals.model_not_found > 0) add("the provider does not know the model");
+  if (totals.refused > 0) add(Text("the broker refused ", totals.refused, " requests"));
+  add(evidence.run.detail);
+  return detail.empty() ? "no diagnostic output" : detail;
+}
+
+// The job ended with a failure of its own.
+bool ProgramFailed(const Evidence& evidence) {
+  return evidence.end.outcome != JobOutcome::kExited || evidence.end.exit.signal != 0 ||
+         evidence.end.exit.code != 0;
+}
+
+bool DeadlinePassed(const Evidence& evidence) {
+  return evidence.end.deadline_passed || (evidence.end.outcome == JobOutcome::kExited &&
+                                          evidence.end.exit.reason == cell::ExitReason::kDeadline);
+}
+
+Verdict Fail(std::string_view code, std::string message) {
+  Verdict verdict;
+  verdict.code = code;
+  verdict.message = std::move(message);
+  return verdict;
+}
+
+Verdict Succeed(std::string reply, bool step_limit) {
+  Verdict verdict;
+  verdict.reply = std::move(reply);
+  verdict.step_limit = step_limit;
+  return verdict;
+}
+
+Verdict StepLimit(const Evidence& evidence) {
+  if (evidence.run.reply.has_value()) return Succeed(*evidence.run.reply, true);
+  return Fail("step_limit", Text("the AI reached the sandbox step limit (", evidence.max_turns,
+                                 ") before writing a reply; raise max_turns or split the task"));
+}
+
+Verdict NoReply(const Evidence& evidence) {
+  return Fail("no_reply", Text("the ", FamilyName(evidence.runtime),
+                               " CLI in the sandbox ended without a reply (exit ",
+                               ExitText(evidence.end), ")"));
+}
+
+// The last two lines of the order: what the provider is to blame for, and a reply or none.
+Verdict JudgeEnded(const Evidence& evidence) {
+  const EgressTotals& totals = evidence.egress.totals;
+  const bool reply = evidence.run.outcome == StreamOutcome::kSuccess &&
+                     evidence.run.reply.has_value() && !ProgramFailed(evidence) &&
+                     totals.model_calls > 0;
+  if (reply) return Succeed(*evidence.run.reply, evidence.run.step_limit);
+  const std::string_view family = FamilyName(evidence.runtime);
+  if (totals.rate_limited > 0 || totals.billing > 0)
+    return Fail("rate_limited",
+                Text("the ", family, " provider rate-limited or rejected the request for quota"));
+  if (totals.auth_failures > 0)
+    return Fail("auth_failed",
+                Text("authentication failed: the ", family,
+                     " provider rejected the credential of account `", evidence.account, "`"));
+  return NoReply(evidence);
+}
+
+Verdict Judge(const Evidence& evidence) {
+  if (std::string tool = FindForbiddenTool(evidence); !tool.empty()) {
+    std::string shown = CleanToolName(tool, "_-.: ");
+    Verdict verdict =
+        Fail("tool_violation",
+             Text("the AI in the sandbox used a tool outside the allowed file/shell surface (",
+                  shown.empty() ? "unnamed tool" : shown, "); the task was stopped"));
+    verdict.forbidden_tool = AuditToolName(tool);
+    return verdict;
+  }
+  if (!evidence.transport_error.empty())
+    return Fail("transport_failed", "the sandbox run failed before the CLI finished");
+  if (evidence.egress.totals.credential_echoed)
+    return Fail("transport_failed",
+                "the sandbox run failed before the CLI finished: the provider's answer held the "
+                "credential, so it was not passed on");
+  if (evidence.run.outcome == StreamOutcome::kOutputOverflow)
+    return Fail("output_overflow", "the sandbox output exceeded 1 MiB and was stopped");
+  if (evidence.end.outcome == JobOutcome::kRefused)
+    return Fail("supervisor_refused", Text("the sandbox supervisor refused its setup (",
+                                           evidence.end.refusal.stage, ")"));
+  const bool ended = evidence.end.outcome == JobOutcome::kExited;
+  const bool program_says_limit =
+      evidence.run.step_limit || evidence.run.outcome == StreamOutcome::kStepLimit;
+  if (evidence.over_steps || (program_says_limit && ended)) return StepLimit(evidence);
+  if (evidence.cancelled) return Fail("stopped", "the sandbox run was stopped");
+  if (DeadlinePassed(evidence))
+    return Fail("timeout",
+                Text("the sandbox task timed out after ", evidence.timeout_ms / 1000, " s"));
+  if (!ended) return Fail("transport_failed", "the sandbox run failed before the CLI finished");
+  return JudgeEnded(evidence);
+}
+
+}  // namespace
+
+std::string AuditToolName(std::string_view tool) {
+  std::string name = CleanToolName(tool, "_-.");
+  return name.empty() ? "unknown" : name;
+}
+
+Verdict Classify(const Evidence& evidence) {
+  Verdict verdict = Judge(evidence);
+  if (!verdict.code.empty()) verdict.detail = Detail(evidence);
+  return verdict;
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gateway/egress/record.h"
+#include "gateway/gate/gate_host.h"
+#include "gateway/runtimes/runtime.h"
+#include "gateway/runtimes/stream.h"
+#include "launcher/cgroup/events.h"
+
+namespace taskcell::gateway {
+
+// Everything that is known about a job that was handed over, from four sides: the gate, the
+// program's stream, the broker, the cell's cgroup.
+struct Evidence {
+  Runtime runtime = Runtime::kClaude;
+  std::string account;  // its id, for a message
+  uint64_t max_turns = 0;
+  uint64_t timeout_ms = 0;
+
+  std::string transport_error;  // the gate broke; empty: it did not
+  JobEnd end;
+  ParsedRun run;
+  EgressRecord egress;
+  std::optional<cgroup::Events> events;  // nullopt: unknown, since PID 1 died
+  bool cancelled = false;                // by the caller of the task
+  bool over_steps = false;               // the broker counted more than max_turns steps
+};
+
+// What a task that ran came to. `code` is empty on success, else one of the guide's failure codes.
+struct Verdict {
+  std::string_view code;
+  std::string message;               // for the requester: fixed text and configured values only
+  std::optional<std::string> reply;  // only with a success
+  bool step_limit = false;           // the reply is the last text before the step limit
+  std::string forbidden_tool;        // tool_violation: the name, sanitised
+  std::string detail;                // for the operator: may quote the program
+};
+
+// Weighs the evidence. The order is the reference's: transport, tool violation, rate limit,
+// overflow, refused set-up, authentication, step limit, time-out, stopped, reply or none. What the
+// program prints can be forged by a tool, so an outcome that blames the provider needs the broker's
+// word, and a reply needs at least one answer of the provider behind it. Pure.
+Verdict Classify(const Evidence& evidence);
+
+// Only letters, digits and "_-." of a tool's name, at most 64 bytes, else "unknown".
+std::string AuditToolName(std::string_view tool);
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,70 @@
+#include "gateway/task/run_directory.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace taskcell::gateway {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunDirectoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(path_.data()), nullptr);
+    home_ = OpenHome(path_).value();
+  }
+  void TearDown() override { fs::remove_all(path_); }
+
+  std::string path_ = "/tmp/taskcell-run-test-XXXXXX";
+  Home home_;
+};
+
+TEST_F(RunDirectoryTest, EveryLevelIsPrivateAndGoesAgain) {
+  const std::string id = MakeRunId().value();
+  EXPECT_EQ(id.size(), 32U);
+  EXPECT_NE(id, MakeRunId().value());
+  {
+    RunDirectory run = RunDirectory::Make(home_, id).value();
+    EXPECT_EQ(run.path(), path_ + "/sandbox/runs/" + id);
+    for (const char* level : {"/sandbox", "/sandbox/runs"}) {
+      struct stat info = {};
+      ASSERT_EQ(::stat((path_ + level).c_str(), &info), 0);
+      EXPECT_EQ(info.st_mode & 07777U, 0700U);
+    }
+    std::ofstream(run.path() + "/left") << "x";
+    EXPECT_FALSE(RunDirectory::Make(home_, id).ok());
+  }
+  EXPECT_FALSE(fs::exists(path_ + "/sandbox/runs/" + id));
+  RunDirectory run = RunDirectory::Make(home_, id).value();
+  run.RemoveEmptyParents();
+  EXPECT_TRUE(fs::exists(run.path()));
+  EXPECT_TRUE(run.Remove().ok());
+  EXPECT_TRUE(run.Remove().ok());
+  run.RemoveEmptyParents();
+  EXPECT_FALSE(fs::exists(path_ + "/sandbox"));
+}
+
+TEST_F(RunDirectoryTest, LevelThatIsOpenToOthersOrALinkIsRefused) {
+  fs::create_directory(path_ + "/sandbox");
+  ASSERT_EQ(::chmod((path_ + "/sandbox").c_str(), 0755), 0);
+  Result<RunDirectory> run = RunDirectory::Make(home_, MakeRunId().value());
+  ASSERT_FALSE(run.ok());
+  EXPECT_EQ(run.error().code, "workspace_failed");
+  fs::remove(path_ + "/sandbox");
+  fs::create_directory(path_ + "/elsewhere");
+  ASSERT_EQ(::chmod((path_ + "/elsewhere").c_str(), 0700), 0);
+  fs::create_directory_symlink("elsewhere", path_ + "/sandbox");
+  EXPECT_FALSE(RunDirectory::Make(home_, MakeRunId().value()).ok());
+  EXPECT_TRUE(fs::is_empty(path_ + "/elsewhere"));
+  fs::remove(path_ + "/sandbox");
+  EXPECT_TRUE(RunDirectory::Make(home_, MakeRunId().value()).ok());
+}
+
+}  // namespace
+}  // namespace taskcell::gateway

@@ -1,0 +1,173 @@
+#include "gateway/task/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace taskcell::gateway {
+namespace {
+
+// A run in which everything went well.
+Evidence Good() {
+  Evidence evidence;
+  evidence.account = "acc";
+  evidence.max_turns = 30;
+  evidence.timeout_ms = 20000;
+  evidence.end.outcome = JobOutcome::kExited;
+  evidence.end.started = true;
+  evidence.run.outcome = StreamOutcome::kSuccess;
+  evidence.run.reply = "the reply";
+  evidence.run.has_result = true;
+  evidence.egress.totals.model_calls = 2;
+  evidence.events = cgroup::Events{};
+  return evidence;
+}
+
+Evidence With(const std::function<void(Evidence&)>& change) {
+  Evidence evidence = Good();
+  change(evidence);
+  return evidence;
+}
+
+TEST(VerdictTest, ReplyOfAGoodRunIsDelivered) {
+  Verdict verdict = Classify(Good());
+  EXPECT_EQ(verdict.code, "");
+  EXPECT_EQ(verdict.reply, "the reply");
+  EXPECT_FALSE(verdict.step_limit);
+}
+
+TEST(VerdictTest, ReplyWithoutAnAnswerOfTheProviderIsForged) {
+  Verdict verdict = Classify(With([](Evidence& e) { e.egress.totals.model_calls = 0; }));
+  EXPECT_EQ(verdict.code, "no_reply");
+  EXPECT_FALSE(verdict.reply.has_value());
+}
+
+TEST(VerdictTest, ReplyOfAFailedProgramIsNotDelivered) {
+  Verdict verdict = Classify(With([](Evidence& e) { e.end.exit.code = 1; }));
+  EXPECT_EQ(verdict.code, "no_reply");
+  EXPECT_EQ(verdict.message, "the claude CLI in the sandbox ended without a reply (exit 1)");
+  verdict = Classify(With([](Evidence& e) { e.end.exit.signal = 9; }));
+  EXPECT_EQ(verdict.message, "the claude CLI in the sandbox ended without a reply (exit signal 9)");
+}
+
+TEST(VerdictTest, ProviderIsBlamedOnTheBrokersWordOnly) {
+  auto claims = [](StreamOutcome outcome) {
+    return [outcome](Evidence& e) {
+      e.run.outcome = outcome;
+      e.run.reply.reset();
+      e.end.exit.code = 1;
+    };
+  };
+  EXPECT_EQ(Classify(With(claims(StreamOutcome::kAuthFailed))).code, "no_reply");
+  EXPECT_EQ(Classify(With(claims(StreamOutcome::kRateLimited))).code, "no_reply");
+  Verdict verdict = Classify(With([&](Evidence& e) {
+    claims(StreamOutcome::kAuthFailed)(e);
+    e.egress.totals.auth_failures = 1;
+  }));
+  EXPECT_EQ(verdict.code, "auth_failed");
+  EXPECT_EQ(verdict.message,
+            "authentication failed: the claude provider rejected the credential of account `acc`");
+  verdict = Classify(With([&](Evidence& e) {
+    claims(StreamOutcome::kFailed)(e);
+    e.egress.totals.rate_limited = 1;
+    e.egress.totals.auth_failures = 1;
+  }));
+  EXPECT_EQ(verdict.code, "rate_limited");
+  EXPECT_EQ(verdict.message, "the claude provider rate-limited or rejected the request for quota");
+}
+
+TEST(VerdictTest, PassingRateLimitDoesNotSpoilAReply) {
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.egress.totals.rate_limited = 3; })).code, "");
+}
+
+TEST(VerdictTest, ForbiddenToolWinsOverEverything) {
+  Verdict verdict = Classify(With([](Evidence& e) {
+    e.run.outcome = StreamOutcome::kToolViolation;
+    e.run.violation = "mcp__x y\n";
+    e.cancelled = true;
+    e.end.deadline_passed = true;
+  }));
+  EXPECT_EQ(verdict.code, "tool_violation");
+  EXPECT_EQ(verdict.message,
+            "the AI in the sandbox used a tool outside the allowed file/shell surface (mcp__x y); "
+            "the task was stopped");
+  EXPECT_EQ(verdict.forbidden_tool, "mcp__xy");
+  EXPECT_FALSE(verdict.reply.has_value());
+}
+
+TEST(VerdictTest, ToolTheBrokerSawIsForbiddenEvenWhenTheStreamHidesIt) {
+  auto called = [](std::string tool) {
+    return [tool](Evidence& e) { e.egress.tools_called = {"Read", tool}; };
+  };
+  EXPECT_EQ(Classify(With(called("WebFetch"))).code, "tool_violation");
+  EXPECT_EQ(Classify(With(called("Bash"))).code, "");
+}
+
+TEST(VerdictTest, StepLimitDeliversTheLastTextOrSaysHowToRaiseIt) {
+  auto limited = [](Evidence& e) {
+    e.run.step_limit = true;
+    e.end.exit.code = 1;
+  };
+  Verdict verdict = Classify(With(limited));
+  EXPECT_EQ(verdict.code, "");
+  EXPECT_TRUE(verdict.step_limit);
+  EXPECT_EQ(verdict.reply, "the reply");
+  verdict = Classify(With([&](Evidence& e) {
+    limited(e);
+    e.run.reply.reset();
+  }));
+  EXPECT_EQ(verdict.code, "step_limit");
+  EXPECT_NE(verdict.message.find("step limit (30)"), std::string::npos);
+  EXPECT_NE(verdict.message.find("max_turns"), std::string::npos);
+  EXPECT_TRUE(Classify(With([](Evidence& e) { e.over_steps = true; })).step_limit);
+}
+
+TEST(VerdictTest, EndsFromOutsideHaveTheirCodes) {
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.cancelled = true; })).code, "stopped");
+  Verdict verdict = Classify(With([](Evidence& e) { e.end.deadline_passed = true; }));
+  EXPECT_EQ(verdict.code, "timeout");
+  EXPECT_EQ(verdict.message, "the sandbox task timed out after 20 s");
+  EXPECT_EQ(
+      Classify(With([](Evidence& e) { e.end.exit.reason = cell::ExitReason::kDeadline; })).code,
+      "timeout");
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.end.exit.code = 124; })).code, "no_reply");
+}
+
+TEST(VerdictTest, BrokenGateOrMissingEndIsNoSuccess) {
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.transport_error = "gap"; })).code,
+            "transport_failed");
+  for (JobOutcome outcome : {JobOutcome::kGateClosed, JobOutcome::kOverdue})
+    EXPECT_EQ(Classify(With([&](Evidence& e) { e.end.outcome = outcome; })).code,
+              "transport_failed");
+  Verdict verdict = Classify(With([](Evidence& e) {
+    e.end.outcome = JobOutcome::kRefused;
+    e.end.refusal = {"exec", 2, "no such file"};
+  }));
+  EXPECT_EQ(verdict.code, "supervisor_refused");
+  EXPECT_NE(verdict.detail.find("no such file"), std::string::npos);
+}
+
+TEST(VerdictTest, OverflowAndEchoedCredentialFail) {
+  EXPECT_EQ(
+      Classify(With([](Evidence& e) { e.run.outcome = StreamOutcome::kOutputOverflow; })).code,
+      "output_overflow");
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.egress.totals.credential_echoed = true; })).code,
+            "transport_failed");
+}
+
+TEST(VerdictTest, MemoryLimitIsNamedInTheDetail) {
+  Verdict verdict = Classify(With([](Evidence& e) {
+    e.end.exit.signal = 9;
+    e.events->oom_kills = 2;
+  }));
+  EXPECT_EQ(verdict.code, "no_reply");
+  EXPECT_NE(verdict.detail.find("memory limit was reached: 2"), std::string::npos);
+  EXPECT_NE(Classify(With([](Evidence& e) {
+              e.end.outcome = JobOutcome::kGateClosed;
+              e.events.reset();
+            })).detail.find("unknown"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
