@@ -31,7 +31,7 @@ bool SameContent(const struct stat& a, const struct stat& b) {
 
 class Copier {
  public:
-  explicit Copier(Snapshot& out) : out_(out) {}
+  Copier(Snapshot& out, const SnapshotBounds& bounds) : out_(out), bounds_(bounds) {}
 
   Status CopyTop(int from_dir, int to_dir, const AllowedEntry& allowed) {
     std::string name(allowed.name);
@@ -63,11 +63,10 @@ class Copier {
 
   // Refuses one more entry of `bytes` where that passes a bound.
   Status CheckRoom(uint64_t bytes) const {
-    if (out_.copied == kMaxSnapshotEntries)
-      return OverBound(Text("the agent directory has more than ", kMaxSnapshotEntries, " entries"));
-    if (bytes > kMaxSnapshotBytes - out_.bytes)
-      return OverBound(
-          Text("the agent directory has more than ", kMaxSnapshotBytes, " bytes to copy"));
+    if (out_.copied == bounds_.entries)
+      return OverBound(Text("the agent directory has more than ", bounds_.entries, " entries"));
+    if (bytes > bounds_.bytes - out_.bytes)
+      return OverBound(Text("the agent directory has more than ", bounds_.bytes, " bytes to copy"));
     return Ok();
   }
 
@@ -138,18 +137,17 @@ class Copier {
 
   Status CopyDirectory(int to_dir, const std::string& name, int from, const std::string& path,
                        int depth) {
-    if (depth > kMaxSnapshotDepth)
-      return OverBound(Text("the agent directory is deeper than ", kMaxSnapshotDepth, " levels"));
+    if (depth > bounds_.depth)
+      return OverBound(Text("the agent directory is deeper than ", bounds_.depth, " levels"));
     TRY(CheckRoom(0));
     ++out_.copied;
     TRY(sys::MakeDirectory(to_dir, name, 0700));
     UniqueFd to =
         TRY(sys::OpenAt2(to_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath));
-    Result<std::vector<sys::DirectoryEntry>> listed = sys::ListDirectory(from, kMaxSnapshotEntries);
+    Result<std::vector<sys::DirectoryEntry>> listed = sys::ListDirectory(from, bounds_.entries);
     if (!listed.ok()) {
       if (listed.error().err == EFBIG)
-        return OverBound(
-            Text("the agent directory has more than ", kMaxSnapshotEntries, " entries"));
+        return OverBound(Text("the agent directory has more than ", bounds_.entries, " entries"));
       return std::move(listed).error();
     }
     for (const sys::DirectoryEntry& entry : listed.value())
@@ -161,8 +159,8 @@ class Copier {
                    int depth) {
     // Left-out entries are looked at too: they count against the bound, or a directory of a
     // million links would cost a million looks.
-    if (++looked_at_ > kMaxSnapshotEntries)
-      return OverBound(Text("the agent directory has more than ", kMaxSnapshotEntries, " entries"));
+    if (++looked_at_ > bounds_.entries)
+      return OverBound(Text("the agent directory has more than ", bounds_.entries, " entries"));
     cell::EntryKind kind = cell::EntryKind::kFile;
     Finding finding = TRY(JudgeAny(from_dir, name, kind));
     if (finding.verdict == Verdict::kSafe) {
@@ -175,14 +173,16 @@ class Copier {
   }
 
   Snapshot& out_;
+  const SnapshotBounds& bounds_;
   std::size_t looked_at_ = 0;
 };
 
 }  // namespace
 
-Result<Snapshot> SnapshotAgentDirectory(int agent_dir_fd, int target_dir_fd) {
+Result<Snapshot> SnapshotAgentDirectory(int agent_dir_fd, int target_dir_fd,
+                                        const SnapshotBounds& bounds) {
   Snapshot snapshot;
-  Copier copier(snapshot);
+  Copier copier(snapshot, bounds);
   for (const AllowedEntry& allowed : kAgentEntries)
     TRY(copier.CopyTop(agent_dir_fd, target_dir_fd, allowed)
             .With(Text("snapshot of agent entry '", allowed.name, "'")));

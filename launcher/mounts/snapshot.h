@@ -14,6 +14,12 @@ namespace taskcell::mounts {
 inline constexpr uint64_t kMaxSnapshotBytes = 64U << 20U;
 inline constexpr std::size_t kMaxSnapshotEntries = 20000;
 inline constexpr int kMaxSnapshotDepth = 32;
+// The bounds as values, so that a test can lower them.
+struct SnapshotBounds {
+  uint64_t bytes = kMaxSnapshotBytes;
+  std::size_t entries = kMaxSnapshotEntries;
+  int depth = kMaxSnapshotDepth;
+};
 // A file that changes while it is copied is tried this often before it is left out.
 inline constexpr int kCopyTries = 3;
 
@@ -40,6 +46,7 @@ struct Snapshot {
 // sees, whatever happens to the agent directory later. A file at the top that passes a bound is an
 // Error coded agent_dir_unmountable; a SKILLS or wiki that does is left out whole, with a warning.
 // After an Error the target holds a part of the copy.
-Result<Snapshot> SnapshotAgentDirectory(int agent_dir_fd, int target_dir_fd);
+Result<Snapshot> SnapshotAgentDirectory(int agent_dir_fd, int target_dir_fd,
+                                        const SnapshotBounds& bounds = {});
 
 }  // namespace taskcell::mounts

@@ -48,10 +48,10 @@ class SnapshotTest : public testing::Test {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  Result<Snapshot> Run() const {
+  Result<Snapshot> Run(const SnapshotBounds& bounds = {}) const {
     UniqueFd from = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
     UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
-    return SnapshotAgentDirectory(from.get(), to.get());
+    return SnapshotAgentDirectory(from.get(), to.get(), bounds);
   }
   static SnapshotEntry Entry(const Snapshot& snapshot, std::string_view name) {
     for (const SnapshotEntry& entry : snapshot.entries)
@@ -204,16 +204,18 @@ TEST_F(SnapshotTest, DirectoryOverTheDepthBoundIsLeftOutWhole) {
 }
 
 TEST_F(SnapshotTest, DirectoryOverTheEntryBoundIsLeftOutAndTheOtherIsKept) {
+  EXPECT_EQ(SnapshotBounds().entries, 20000U);
+  SnapshotBounds bounds;
+  bounds.entries = 50;
   fs::create_directories(agent() + "/SKILLS");
-  for (std::size_t i = 0; i + 1 < kMaxSnapshotEntries; ++i)
-    std::ofstream(Text(agent(), "/SKILLS/", i));
-  EXPECT_EQ(Run().value().copied, kMaxSnapshotEntries);
+  for (std::size_t i = 0; i + 1 < bounds.entries; ++i) std::ofstream(Text(agent(), "/SKILLS/", i));
+  EXPECT_EQ(Run(bounds).value().copied, bounds.entries);
   ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
   UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
   ASSERT_TRUE(RemoveTree(to.get(), "SKILLS").ok());
   std::ofstream(agent() + "/SKILLS/one-more");
   Put("agent/wiki/kept", "kept");
-  Snapshot snapshot = Run().value();
+  Snapshot snapshot = Run(bounds).value();
   EXPECT_EQ(Entry(snapshot, "SKILLS").verdict, Verdict::kSkip);
   EXPECT_EQ(Get(target() + "/wiki/kept"), "kept");
 }
