@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -36,6 +37,16 @@ Status SetNonBlocking(int fd) {
   if (::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
     return Failure(Text("fcntl F_SETFL (fd ", fd, ")"));
   return Ok();
+}
+
+Result<std::size_t> WriteSome(int fd, std::string_view data) {
+  while (true) {
+    ssize_t put = ::write(fd, data.data(), data.size());
+    if (put >= 0) return static_cast<std::size_t>(put);
+    int err = errno;
+    if (err == EAGAIN) return std::size_t{0};
+    if (err != EINTR) return FailureOf(err, Text("write (fd ", fd, ")"));
+  }
 }
 
 }  // namespace taskcell::sys

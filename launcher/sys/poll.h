@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -20,5 +21,9 @@ Status SignalEvent(int fd);
 
 // Sets O_NONBLOCK.
 Status SetNonBlocking(int fd);
+
+// One write(2) to a descriptor that does not block: how much of `data` was taken, 0 where nothing
+// is possible now. EPIPE when the reader is gone.
+Result<std::size_t> WriteSome(int fd, std::string_view data);
 
 }  // namespace taskcell::sys

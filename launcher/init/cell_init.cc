@@ -1,0 +1,106 @@
+#include "launcher/init/cell_init.h"
+
+#include <string>
+
+#include "launcher/base/text.h"
+#include "launcher/cell/attestation.h"
+#include "launcher/cell/job.h"
+#include "launcher/init/attest.h"
+#include "launcher/init/confine.h"
+#include "launcher/init/gate.h"
+#include "launcher/init/job_run.h"
+#include "launcher/init/witness.h"
+#include "launcher/sys/job_control.h"
+#include "launcher/sys/landlock.h"
+#include "launcher/sys/self.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::init {
+namespace {
+
+using cell::FrameReader;
+using cell::FrameType;
+
+// Makes the cell's loopback listener, gives it away and keeps nothing of it: requests of the job
+// are accepted by the broker outside.
+Result<uint16_t> HandOutListener(Gate& gate) {
+  sys::LoopbackListener listener = TRY(sys::ListenLoopback());
+  TRY(gate.Send(FrameType::kListener, cell::EncodePort(listener.port), listener.fd.get()));
+  return listener.port;
+}
+
+Status AdoptDescriptors(const Options& options) {
+  for (const LimitDescriptor& limit : options.limits) {
+    TRY(sys::CloseOnExec(limit.fd).With(Text("limit ", limit.name)));
+  }
+  return Ok();
+}
+
+void CloseLimits(const Options& options) {
+  for (const LimitDescriptor& limit : options.limits) UniqueFd(limit.fd).Reset();
+}
+
+Status SendAttestation(const Options& options, std::span<const char* const> environment,
+                       Confinement& confinement, Gate& gate) {
+  TRY(AdoptDescriptors(options));
+  uint16_t port = options.listen ? TRY(HandOutListener(gate).With("listener")) : uint16_t{0};
+  cell::InsideAttestation seen = TRY(Attest(options, environment));
+  seen.listener_port = port;
+  CloseLimits(options);
+  confinement.nofile = options.nofile;
+  confinement.landlock_abi = sys::LandlockAbi();
+  confinement.writable = TRY(WritableMounts(seen.mountinfo));
+  TRY(CallWitness(confinement, seen).With("witness"));
+  std::string bytes = cell::EncodeAttestation(seen);
+  if (bytes.size() > cell::kMaxAttestationBytes) {
+    return Error(Kind::kViolation, Text("an attestation of ", bytes.size(), " bytes"));
+  }
+  return gate.Send(FrameType::kAttestation, bytes);
+}
+
+Result<cell::Job> WaitForJob(Gate& gate) {
+  FrameReader::Message message = TRY(gate.Wait());
+  if (message.type == FrameType::kJob) return cell::ParseJob(message.payload);
+  return Error(Kind::kViolation, Text("gate: a message of type ", static_cast<int>(message.type),
+                                      " where the job was due"));
+}
+
+// After the job: only kDone ends the wait (or the gate's end). Signals and a cancel may still be
+// under way to a job that has ended.
+Status WaitForDone(Gate& gate) {
+  while (true) {
+    FrameReader::Message message = TRY(gate.Wait());
+    if (message.type == FrameType::kDone) return Ok();
+    if (message.type != FrameType::kSignal && message.type != FrameType::kCancel) {
+      return Error(Kind::kViolation, "gate: another message than done after the job");
+    }
+  }
+}
+
+Status Refuse(std::string_view stage, Error error, Gate& gate) {
+  // ignoring: the other side may be the reason; the error itself is returned
+  (void)gate.Send(FrameType::kRefused,
+                  cell::EncodeRefusal({std::string(stage), error.err, error.text}));
+  (void)WaitForDone(gate);
+  return error;
+}
+
+}  // namespace
+
+Status RunCell(const Options& options, std::span<const char* const> environment) {
+  Gate gate = TRY(Gate::Open(options));
+  Confinement confinement;
+  Status attested = SendAttestation(options, environment, confinement, gate);
+  if (!attested.ok()) return Refuse("attest", std::move(attested).error(), gate);
+  Result<cell::Job> job = WaitForJob(gate);
+  if (!job.ok()) {
+    // A gate that closed before a job came is how a refused cell ends.
+    if (Gate::IsClosed(job.error())) return std::move(job).error();
+    return Refuse("job", std::move(job).error(), gate);
+  }
+  confinement.loopback_port = job->loopback_port;
+  TRY(RunJob(job.value(), confinement, gate));
+  return WaitForDone(gate);
+}
+
+}  // namespace taskcell::init

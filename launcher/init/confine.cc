@@ -1,0 +1,149 @@
+#include "launcher/init/confine.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "launcher/base/mount_info.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/job_control.h"
+#include "launcher/sys/landlock.h"
+#include "launcher/sys/privilege.h"
+#include "launcher/sys/seccomp_install.h"
+#include "launcher/sys/self.h"
+#include "seccomp/default_filter.h"
+
+namespace taskcell::init {
+namespace {
+
+constexpr int kRefusedStatus = 125;
+constexpr std::string_view kHighestOomScore = "1000";
+constexpr uint64_t kMakeDevices = (1U << 6U) | (1U << 11U);  // LANDLOCK_ACCESS_FS_MAKE_{CHAR,BLOCK}
+constexpr uint64_t kReadAndExecute = sys::kFsExecute | sys::kFsReadFile | sys::kFsReadDirectory;
+constexpr uint64_t kUseFile = sys::kFsReadFile | sys::kFsWriteFile | sys::kFsTruncate;
+
+bool IsAtOrBelow(std::string_view path, std::string_view top) {
+  return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
+}
+
+bool MayBeWritable(std::string_view mount_point) {
+  if (mount_point == "/dev/shm") return true;
+  if (mount_point == "/") return false;
+  return !IsAtOrBelow(mount_point, "/proc") && !IsAtOrBelow(mount_point, "/sys") &&
+         !IsAtOrBelow(mount_point, "/dev");
+}
+
+// A path that does not exist in this cell is granted nothing and is no failure.
+Status Grant(int ruleset, const std::string& path, uint64_t rights) {
+  Result<UniqueFd> file = sys::Open(path, O_PATH);
+  if (!file.ok()) return file.error().err == ENOENT ? Ok() : Status(std::move(file).error());
+  return sys::GrantBeneath(ruleset, file->get(), rights);
+}
+
+Status GrantDevices(int ruleset, uint64_t known) {
+  uint64_t use = (kUseFile | sys::kFsIoctlDevice) & known;
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                             "/dev/tty", "/dev/ptmx"}) {
+    TRY(Grant(ruleset, device, use));
+  }
+  return Grant(ruleset, "/dev/pts", (use & ~sys::kFsTruncate) | sys::kFsReadDirectory);
+}
+
+// "program > file" hands the job a file of the host; that file and no other may be opened again
+// (/dev/stdout), with the access it was given with.
+Status GrantStandardStreams(int ruleset, uint64_t known) {
+  for (int fd = 0; fd <= 2; ++fd) {
+    Result<struct stat> info = sys::Stat(fd);
+    if (!info.ok() || !S_ISREG(info->st_mode)) continue;
+    uint32_t access = TRY(sys::AccessMode(fd));
+    uint64_t rights = 0;
+    if (access != O_WRONLY) rights |= sys::kFsReadFile;
+    if (access != O_RDONLY) rights |= sys::kFsWriteFile | sys::kFsTruncate;
+    Status granted = sys::GrantBeneath(ruleset, fd, rights & known);
+    // EBADFD: a file without a path (memfd), which Landlock does not look at.
+    if (!granted.ok() && granted.error().err != EBADFD) return granted;
+  }
+  return Ok();
+}
+
+Status ApplyLandlock(const Confinement& confinement) {
+  int abi = confinement.landlock_abi;
+  if (abi == 0) return Ok();
+  uint64_t known = sys::LandlockFileRights(abi);
+  sys::LandlockScope handled = {known, confinement.loopback_port != 0 ? sys::kNetConnectTcp : 0,
+                                sys::kScopeAbstractUnix | sys::kScopeSignal};
+  UniqueFd ruleset = TRY(sys::MakeLandlockRuleset(abi, handled));
+  TRY(Grant(ruleset.get(), "/", kReadAndExecute));
+  for (const std::string& directory : confinement.writable) {
+    TRY(Grant(ruleset.get(), directory, known & ~kMakeDevices & ~sys::kFsIoctlDevice));
+  }
+  TRY(GrantDevices(ruleset.get(), known));
+  TRY(GrantStandardStreams(ruleset.get(), known));
+  constexpr int kAbiWithNet = 4;
+  if (confinement.loopback_port != 0 && abi >= kAbiWithNet) {
+    TRY(sys::GrantPort(ruleset.get(), confinement.loopback_port, sys::kNetConnectTcp));
+  }
+  return sys::RestrictSelf(ruleset.get());
+}
+
+// The files below /proc/self belong to root while the process is not dumpable, so it is for a
+// moment: there is nobody else in the cell yet, and the program executed next is dumpable anyway.
+// ignoring a failure: which process dies first when memory runs out is comfort, no boundary; a cell
+// whose /proc is wholly read-only has it less comfortable
+void DieBeforeInit() {
+  if (!sys::SetDumpable().ok()) return;
+  (void)sys::WriteControl(AT_FDCWD, "/proc/self/oom_score_adj", kHighestOomScore);
+}
+
+Status ApplyLimits(const Confinement& confinement) {
+  TRY(sys::SetResourceLimit(RLIMIT_CORE, 0));
+  if (confinement.nofile == 0) return Ok();
+  return sys::SetResourceLimit(RLIMIT_NOFILE, confinement.nofile);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> WritableMounts(std::string_view mountinfo) {
+  std::vector<std::string> writable;
+  for (MountInfoLine& line : TRY(ParseMountInfo(mountinfo))) {
+    if (HasMountOption(line.options, "rw") && MayBeWritable(line.mount_point)) {
+      writable.push_back(std::move(line.mount_point));
+    }
+  }
+  return writable;
+}
+
+Status ConfineSelf(const Confinement& confinement, std::string_view& stage) {
+  stage = "rlimit";
+  TRY(ApplyLimits(confinement));
+  DieBeforeInit();
+  stage = "no_new_privs";
+  TRY(sys::SetNoNewPrivileges());
+  stage = "landlock";
+  TRY(ApplyLandlock(confinement));
+  stage = "seccomp";
+  seccomp::Program filter = seccomp::DefaultFilter();
+  return sys::InstallSeccomp(filter.code, filter.length);
+}
+
+Result<Fork> ForkWithReport() {
+  sys::Pipe pipe = TRY(sys::MakePipe());
+  sys::Cloned cloned = TRY(sys::CloneProcess(0));
+  Fork fork;
+  fork.in_child = cloned.in_child;
+  fork.child = std::move(cloned.child);
+  fork.report = cloned.in_child ? std::move(pipe.write_end) : std::move(pipe.read_end);
+  return fork;
+}
+
+void ReportRefusal(int report_fd, std::string_view stage, const Error& error) {
+  std::string report(1, kRefusalReport);
+  report += cell::EncodeRefusal({std::string(stage), error.err, error.text});
+  (void)sys::WriteAll(report_fd, report);  // ignoring: who should be told is gone
+  sys::ExitNow(kRefusedStatus);
+}
+
+}  // namespace taskcell::init

@@ -1,0 +1,239 @@
+#include "launcher/init/denied_attempts.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/reboot.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <csignal>
+#include <ctime>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/process.h"
+#include "launcher/sys/self.h"
+#include "launcher/sys/socket.h"
+#include "launcher/sys/trial.h"
+
+namespace taskcell::init {
+namespace {
+
+using sys::Address;
+using sys::TrySyscall;
+
+constexpr uint64_t kNoDescriptor = ~uint64_t{0};
+constexpr uint64_t kInitPid = 1;
+
+// Numbers that the headers of older systems lack; the same on every architecture.
+constexpr long kOpenTree = 428;
+constexpr long kMoveMount = 429;
+constexpr long kFsopen = 430;
+constexpr long kClone3 = 435;
+constexpr long kPidfdGetfd = 438;
+constexpr long kProcessMadvise = 440;
+constexpr long kIoUringSetup = 425;
+
+uint64_t Self() { return static_cast<uint64_t>(sys::OwnPid()); }
+
+uint64_t Number(const UniqueFd& fd) { return static_cast<uint64_t>(fd.get()); }
+
+int32_t Mount() {
+  return TrySyscall(SYS_mount, Address("none"), Address("/tmp"), Address("tmpfs"));
+}
+
+int32_t Clone3() {
+  // A size the kernel refuses (EINVAL): where nothing denies the call, no process comes of it.
+  return TrySyscall(kClone3, 0, 0);
+}
+
+template <long kNumber>
+int32_t CopyOwnMemory() {
+  char from = 'x';
+  char to = 0;
+  struct iovec local = {&to, 1};
+  struct iovec remote = {&from, 1};
+  return TrySyscall(kNumber, Self(), Address(&local), 1, Address(&remote), 1);
+}
+
+int32_t PidfdGetfd() {
+  UniqueFd pidfd = sys::OwnPidfd();
+  return TrySyscall(kPidfdGetfd, Number(pidfd), 0, 0);
+}
+
+int32_t AdviseProcess() {
+  char byte = 0;
+  struct iovec range = {&byte, 1};
+  UniqueFd pidfd = sys::OwnPidfd();
+  return TrySyscall(kProcessMadvise, Number(pidfd), Address(&range), 1, MADV_COLD, 0);
+}
+
+int32_t PeerPidfd() {
+  constexpr uint64_t kSoPeerPidfd = 77;
+  Result<sys::SocketPair> pair = sys::MakePacketPair();
+  if (!pair.ok()) return pair.error().err;
+  int pidfd = -1;
+  socklen_t size = sizeof pidfd;
+  return TrySyscall(SYS_getsockopt, Number(pair->first), SOL_SOCKET, kSoPeerPidfd, Address(&pidfd),
+                    Address(&size));
+}
+
+int32_t LimitInit() {
+  struct rlimit limit = {};
+  return TrySyscall(SYS_prlimit64, kInitPid, RLIMIT_NOFILE, 0, Address(&limit));
+}
+
+int32_t SetCoreLimit() {
+  struct rlimit limit = {0, 0};
+  return TrySyscall(SYS_setrlimit, RLIMIT_CORE, Address(&limit));
+}
+
+template <uint64_t kDomain, uint64_t kProtocol>
+int32_t Socket() {
+  return TrySyscall(SYS_socket, kDomain, SOCK_RAW | SOCK_CLOEXEC, kProtocol);
+}
+
+int32_t SocketAlgorithm() {
+  return TrySyscall(SYS_socket, AF_ALG, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+}
+
+int32_t SocketVirtualMachine() {
+  return TrySyscall(SYS_socket, AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+template <uint64_t kRequest>
+int32_t Terminal() {
+  char letter = 'x';
+  return TrySyscall(SYS_ioctl, 0, kRequest, Address(&letter));
+}
+
+int32_t Keyctl() {
+  constexpr uint64_t kGetKeyringId = 0;
+  constexpr uint64_t kProcessKeyring = ~uint64_t{0} - 1;  // -2
+  return TrySyscall(SYS_keyctl, kGetKeyringId, kProcessKeyring, 1);
+}
+
+int32_t AddKey() {
+  constexpr uint64_t kProcessKeyring = ~uint64_t{0} - 1;
+  return TrySyscall(SYS_add_key, Address("user"), Address("taskcell"), Address("x"), 1,
+                    kProcessKeyring);
+}
+
+template <long kNumber>
+int32_t SetTime() {
+  // No time at all: EFAULT or EINVAL where nothing denies the call.
+  return TrySyscall(kNumber, 0, 0);
+}
+
+int32_t Reboot() {
+  constexpr uint64_t kBadMagic = 1;
+  return TrySyscall(SYS_reboot, kBadMagic, kBadMagic, LINUX_REBOOT_CMD_CAD_OFF);
+}
+
+int32_t WriteRoot() {
+  constexpr const char* kPath = "/taskcell-witness";
+  int32_t outcome = sys::TryOpen(kPath, O_WRONLY | O_CREAT | O_EXCL);
+  // ignoring: a cell where this is needed is refused anyway
+  if (outcome == 0) (void)sys::RemoveFile(AT_FDCWD, kPath);
+  return outcome;
+}
+
+#if defined(__x86_64__)
+// In a process of its own, since the answer is a death.
+template <void (*kCall)()>
+int32_t DieOf() {
+  Result<sys::Cloned> cloned = sys::CloneProcess(0);
+  if (!cloned.ok()) return 0;  // nothing was proven
+  if (cloned->in_child) {
+    kCall();
+    sys::ExitNow(0);
+  }
+  Result<sys::ExitInfo> exit = cloned->child.Wait();
+  return exit.ok() ? -exit->signal : 0;
+}
+#endif
+
+struct Attempt {
+  std::string_view name;
+  int32_t (*make)();
+};
+
+constexpr Attempt kAttempts[] = {
+    {"unshare NEWUSER", [] { return TrySyscall(SYS_unshare, CLONE_NEWUSER); }},
+    {"unshare NEWNS", [] { return TrySyscall(SYS_unshare, CLONE_NEWNS); }},
+    {"setns", [] { return TrySyscall(SYS_setns, kNoDescriptor, 0); }},
+    {"clone NEWUSER", [] { return sys::TryClone(CLONE_NEWUSER); }},
+    {"clone3", Clone3},
+    {"mount", Mount},
+    {"umount2", [] { return TrySyscall(SYS_umount2, Address("/tmp"), 0); }},
+    {"open_tree", [] { return TrySyscall(kOpenTree, kNoDescriptor, Address("/"), 0); }},
+    {"fsopen", [] { return TrySyscall(kFsopen, Address("tmpfs"), 0); }},
+    {"move_mount",
+     [] {
+       return TrySyscall(kMoveMount, kNoDescriptor, Address("/tmp"), kNoDescriptor, Address("/tmp"),
+                         0);
+     }},
+    {"pivot_root", [] { return TrySyscall(SYS_pivot_root, Address("/tmp"), Address("/tmp")); }},
+    {"chroot", [] { return TrySyscall(SYS_chroot, Address("/")); }},
+    {"open_by_handle_at", [] { return TrySyscall(SYS_open_by_handle_at, kNoDescriptor, 0, 0); }},
+    {"ptrace", [] { return TrySyscall(SYS_ptrace, 0); }},  // PTRACE_TRACEME
+    {"process_vm_readv", CopyOwnMemory<SYS_process_vm_readv>},
+    {"process_vm_writev", CopyOwnMemory<SYS_process_vm_writev>},
+    {"process_madvise", AdviseProcess},
+    {"pidfd_getfd", PidfdGetfd},
+    {"kcmp",
+     [] {
+       constexpr uint64_t kSameMemory = 1;  // KCMP_VM
+       return TrySyscall(SYS_kcmp, Self(), Self(), kSameMemory);
+     }},
+    {"getsockopt SO_PEERPIDFD", PeerPidfd},
+    {"prlimit64 init", LimitInit},
+    {"setrlimit CORE", SetCoreLimit},
+    {"bpf", [] { return TrySyscall(SYS_bpf, kNoDescriptor, 0, 0); }},
+    {"perf_event_open", [] { return TrySyscall(SYS_perf_event_open, 0, 0, 0, kNoDescriptor, 0); }},
+    {"userfaultfd", [] { return TrySyscall(SYS_userfaultfd, O_CLOEXEC | 1); }},  // UFFD_USER_MODE
+    {"io_uring_setup", [] { return TrySyscall(kIoUringSetup, 0, 0); }},
+    {"keyctl", Keyctl},
+    {"add_key", AddKey},
+    {"request_key",
+     [] { return TrySyscall(SYS_request_key, Address("user"), Address("taskcell"), 0, 0); }},
+    {"socket AF_ALG", SocketAlgorithm},
+    {"socket AF_PACKET", Socket<AF_PACKET, 0>},
+    {"socket AF_VSOCK", SocketVirtualMachine},
+    {"socket AF_NETLINK audit", Socket<AF_NETLINK, 9>},  // NETLINK_AUDIT
+    {"ioctl TIOCSTI", Terminal<0x5412>},
+    {"ioctl TIOCLINUX", Terminal<0x541c>},
+    {"kexec_load", [] { return TrySyscall(SYS_kexec_load, 0, 0, 0, kNoDescriptor); }},
+    {"init_module", [] { return TrySyscall(SYS_init_module, 0, 0, 0); }},
+    {"settimeofday", SetTime<SYS_settimeofday>},
+    {"clock_settime", SetTime<SYS_clock_settime>},
+    {"reboot", Reboot},
+    {"swapon", [] { return TrySyscall(SYS_swapon, Address("/"), 0); }},
+    {"setuid 0", [] { return TrySyscall(SYS_setuid, 0); }},
+    {"setgroups", [] { return TrySyscall(SYS_setgroups, 0, 0); }},
+    {"write /", WriteRoot},
+    {"write /proc/sys/kernel/core_pattern",
+     [] { return sys::TryOpen("/proc/sys/kernel/core_pattern", O_WRONLY); }},
+    {"write /proc/self/comm", [] { return sys::TryOpen("/proc/self/comm", O_WRONLY); }},
+    {"signal init", [] { return TrySyscall(SYS_kill, kInitPid, 0); }},
+#if defined(__x86_64__)
+    {"i386 int 0x80", DieOf<sys::CallI386>},
+    {"x32 getpid", DieOf<sys::CallX32>},
+#endif
+};
+
+}  // namespace
+
+Result<int32_t> AttemptDeniedCall(std::string_view name) {
+  for (const Attempt& attempt : kAttempts) {
+    if (attempt.name == name) return attempt.make();
+  }
+  return Error(Kind::kInternal, Text("no attempt for the denied call '", name, "'"));
+}
+
+}  // namespace taskcell::init

@@ -1,0 +1,200 @@
+#include "launcher/init/job_run.h"
+
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+
+#include "launcher/base/text.h"
+#include "launcher/init/child_report.h"
+#include "launcher/init/job_setup.h"
+#include "launcher/init/relay.h"
+#include "launcher/sys/job_control.h"
+#include "launcher/sys/poll.h"
+#include "launcher/sys/self.h"
+
+namespace taskcell::init {
+namespace {
+
+using cell::ExitReason;
+using cell::FrameReader;
+using cell::FrameType;
+
+constexpr uint64_t kMicrosecondsPerMs = 1000;
+constexpr int kMaxSignal = 64;
+
+// One job from its start to its end. The order of things: `child_` ends (by itself, or because
+// everything was killed), everything else is killed and reaped, the output runs dry, kExit.
+class JobRun {
+ public:
+  JobRun(const cell::Job& job, Gate& gate) : job_(job), gate_(gate) {}
+
+  // False: the job was refused, and the other side knows.
+  Result<bool> Start(const Confinement& confinement);
+  Status UntilEnded();
+
+ private:
+  Status Turn();
+  int TimeoutMs() const;
+  void CheckClock();
+  Status Obey();
+  Status ObeyOne(const FrameReader::Message& message);
+  Status Reap();
+  void TakeEvent(const sys::ChildEvent& event);
+  void End(ExitReason reason);
+  Status ReportExit();
+  bool Finished() const { return ended_ && none_left_ && relay_.finished(); }
+
+  const cell::Job& job_;
+  Gate& gate_;
+  Relay relay_;
+  UniqueFd signals_;
+  sys::Child child_;
+  sys::Usage usage_before_;
+  uint64_t started_us_ = 0;
+  std::optional<uint64_t> deadline_us_;  // of the job, or, once it is ending, of the ending
+  bool ending_ = false;                  // everything was killed
+  bool ended_ = false;                   // the first process was reaped
+  bool none_left_ = false;               // and every other one, too
+  cell::JobExit exit_;
+};
+
+Result<bool> JobRun::Start(const Confinement& confinement) {
+  signals_ = TRY(sys::MakeChildSignalFd());
+  usage_before_ = TRY(sys::ChildrenUsage());
+  JobStreams streams;
+  if (job_.stdio == cell::JobStdio::kRelay) relay_ = TRY(Relay::Make(job_.input, streams));
+  started_us_ = sys::MonotonicMicroseconds();
+  Confined started = TRY(StartConfined(
+      confinement, [&](std::string_view& stage) { return PrepareJob(job_, streams, stage); },
+      [&](int report_fd, std::string_view& stage) -> Status {
+        return ExecuteJob(job_, report_fd, stage);
+      }));
+  child_ = std::move(started.child);
+  std::string report = TRY(ReadReport(started.report.get(), kStartTimeoutMs));
+  if (report.empty()) {
+    if (job_.timeout_ms > 0) deadline_us_ = started_us_ + job_.timeout_ms * kMicrosecondsPerMs;
+    TRY(gate_.Send(FrameType::kStarted, {}));
+    return true;
+  }
+  TRY(gate_.Send(FrameType::kRefused, std::string_view(report).substr(1)));
+  return false;
+}
+
+Status JobRun::UntilEnded() {
+  while (!Finished()) TRY(Turn());
+  return ReportExit();
+}
+
+// Waits for whatever comes first and does it.
+Status JobRun::Turn() {
+  std::array<struct pollfd, 2 + Relay::kEntries> entries = {};
+  struct pollfd& gate = entries[0];
+  gate = {gate_.fd(), POLLIN, 0};
+  entries[1] = {signals_.get(), POLLIN, 0};
+  auto streams = std::span(entries).last<Relay::kEntries>();
+  relay_.Ask(streams, gate);
+  TRY(sys::PollAll(entries, TimeoutMs()));
+  CheckClock();
+  if ((gate.revents & (POLLIN | POLLHUP | POLLERR)) != 0) TRY(Obey());
+  if (entries[1].revents != 0) sys::DrainSignals(signals_.get());
+  TRY(Reap());
+  return relay_.Act(streams, gate, gate_);
+}
+
+int JobRun::TimeoutMs() const {
+  if (!deadline_us_) return -1;
+  uint64_t now = sys::MonotonicMicroseconds();
+  if (now >= *deadline_us_) return 0;
+  constexpr uint64_t kLongestMs = 60'000;
+  uint64_t left_ms = (*deadline_us_ - now + kMicrosecondsPerMs - 1) / kMicrosecondsPerMs;
+  return static_cast<int>(left_ms < kLongestMs ? left_ms : kLongestMs);
+}
+
+void JobRun::CheckClock() {
+  if (!deadline_us_ || sys::MonotonicMicroseconds() < *deadline_us_) return;
+  if (!ending_) return End(ExitReason::kDeadline);
+  // What was killed does not go away (a process stuck in the kernel). Init's own exit takes it.
+  ended_ = true;
+  none_left_ = true;
+  relay_.Abandon();
+}
+
+Status JobRun::Obey() {
+  FrameReader::Message message;
+  Result<bool> whole = gate_.Receive(message);
+  if (!whole.ok() && whole.error().err == EAGAIN) return Ok();
+  if (TRY(std::move(whole))) return ObeyOne(message);
+  return Ok();
+}
+
+Status JobRun::ObeyOne(const FrameReader::Message& message) {
+  if (message.type == FrameType::kCancel) {
+    if (!ending_) End(ExitReason::kCancelled);
+    return Ok();
+  }
+  if (message.type == FrameType::kSignal && message.payload.size() == 1) {
+    int signal = static_cast<unsigned char>(message.payload[0]);
+    if (signal > 0 && signal <= kMaxSignal) {
+      if (ended_) return Ok();
+      return sys::SignalGroup(child_.pid(), signal);
+    }
+  }
+  return Error(Kind::kViolation, Text("gate: a message of type ", static_cast<int>(message.type),
+                                      " that is not due while a job runs"));
+}
+
+Status JobRun::Reap() {
+  while (!none_left_) {
+    std::optional<sys::ChildEvent> event = TRY(sys::NextChildEvent(none_left_));
+    if (!event) return Ok();
+    TakeEvent(*event);
+  }
+  return Ok();
+}
+
+void JobRun::TakeEvent(const sys::ChildEvent& event) {
+  bool first = event.pid == child_.pid() && !ended_;
+  if (event.stopped) {
+    // Nobody in the cell could continue it, and whoever is at the terminal has no shell here.
+    if (first) (void)sys::SignalGroup(child_.pid(), SIGCONT);  // ignoring: it may be dying
+    return;
+  }
+  if (!first) return;
+  ended_ = true;
+  exit_.code = event.status;
+  exit_.signal = event.signal;
+  exit_.wall_us = sys::MonotonicMicroseconds() - started_us_;
+  if (!ending_) End(ExitReason::kExited);
+}
+
+void JobRun::End(ExitReason reason) {
+  ending_ = true;
+  exit_.reason = reason;
+  deadline_us_ = sys::MonotonicMicroseconds() + kEndingTimeoutMs * kMicrosecondsPerMs;
+  // ignoring: whether any is left is what reaping finds out
+  (void)sys::SignalAll(SIGKILL);
+}
+
+Status JobRun::ReportExit() {
+  sys::Usage usage = TRY(sys::ChildrenUsage());
+  exit_.user_us = usage.user_us - usage_before_.user_us;
+  exit_.system_us = usage.system_us - usage_before_.system_us;
+  return gate_.Send(FrameType::kExit, cell::EncodeExit(exit_));
+}
+
+}  // namespace
+
+Status RunJob(const cell::Job& job, const Confinement& confinement, Gate& gate) {
+  JobRun run(job, gate);
+  Result<bool> started = run.Start(confinement);
+  if (started.ok() && !started.value()) return Ok();
+  Status done = started.ok() ? run.UntilEnded() : Status(std::move(started).error());
+  // ignoring: init exits next, which kills them all once more
+  if (!done.ok()) (void)sys::SignalAll(SIGKILL);
+  return done;
+}
+
+}  // namespace taskcell::init

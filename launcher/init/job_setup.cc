@@ -1,0 +1,128 @@
+#include "launcher/init/job_setup.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/job_control.h"
+#include "launcher/sys/process.h"
+#include "launcher/sys/self.h"
+
+namespace taskcell::init {
+namespace {
+
+constexpr mode_t kPrivateDirectory = 0700;
+constexpr int kDirectoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
+
+// Opens the directory `name` of `parent`, making it 0700 where it is missing.
+Result<UniqueFd> OpenOrMake(int parent, const std::string& name) {
+  Status made = sys::MakeDirectory(parent, name, kPrivateDirectory);
+  if (!made.ok() && made.error().err != EEXIST) return std::move(made).error();
+  return sys::OpenAt2(parent, name, kDirectoryFlags, sys::kResolveBeneath);
+}
+
+// Makes every directory of the absolute path that is missing and opens the last. No link is
+// followed: an engine may have copied what an image holds into a tmpfs.
+Result<UniqueFd> MakePath(std::string_view path) {
+  UniqueFd current = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
+  for (std::string_view name : Split(path.substr(1), '/')) {
+    if (name.empty()) continue;  // "/" itself
+    current = TRY(OpenOrMake(current.get(), std::string(name)));
+  }
+  return current;
+}
+
+Status WriteJobFile(int home, const cell::JobFile& file) {
+  std::vector<std::string_view> names = Split(file.path, '/');
+  UniqueFd directory = TRY(sys::Duplicate(home));
+  for (std::size_t index = 0; index + 1 < names.size(); ++index) {
+    directory = TRY(OpenOrMake(directory.get(), std::string(names[index])));
+  }
+  UniqueFd opened =
+      TRY(sys::OpenAt2(directory.get(), std::string(names.back()),
+                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, sys::kResolveBeneath, file.mode));
+  TRY(sys::ChangeMode(opened.get(), file.mode));
+  return sys::WriteAll(opened.get(), file.content);
+}
+
+Status MakeFiles(const cell::Job& job, std::string_view& stage) {
+  stage = "directories";
+  for (const std::string& directory : job.directories) TRY(MakePath(directory));
+  if (job.home.empty()) return Ok();
+  stage = "home";
+  UniqueFd home = TRY(MakePath(job.home));
+  stage = "files";
+  for (const cell::JobFile& file : job.files) TRY(WriteJobFile(home.get(), file).With(file.path));
+  return Ok();
+}
+
+std::string_view PathOf(const cell::Job& job) {
+  constexpr std::string_view kName = "PATH=";
+  for (const std::string& entry : job.environment) {
+    if (entry.starts_with(kName)) return std::string_view(entry).substr(kName.size());
+  }
+  return {};
+}
+
+// As execvp(3) does it, but for an empty or relative component of PATH, which would be the working
+// directory: the task writes there.
+Error ExecuteFromPath(const cell::Job& job) {
+  const std::string& program = job.argv[0];
+  if (program.find('/') != std::string::npos) {
+    return sys::Execute(program, job.argv, job.environment);
+  }
+  Error last = Error(
+      Kind::kSystem,
+      Text("program '", Printable(program), "' is in no directory of the job's PATH"), ENOENT);
+  for (std::string_view directory : Split(PathOf(job), ':')) {
+    if (!directory.starts_with('/')) continue;
+    Error error = sys::Execute(Text(directory, "/", program), job.argv, job.environment);
+    if (error.err == ENOENT || error.err == ENOTDIR) continue;
+    last = std::move(error);
+    if (last.err != EACCES) break;
+  }
+  return last;
+}
+
+Status PlaceStreams(const JobStreams& streams) {
+  TRY(sys::PlaceDescriptor(streams.in.get(), STDIN_FILENO));
+  TRY(sys::PlaceDescriptor(streams.out.get(), STDOUT_FILENO));
+  return sys::PlaceDescriptor(streams.err.get(), STDERR_FILENO);
+}
+
+}  // namespace
+
+Status PrepareJob(const cell::Job& job, const JobStreams& streams, std::string_view& stage) {
+  stage = "session";
+  if (job.stdio == cell::JobStdio::kRelay) {
+    TRY(sys::StartSession());
+    TRY(PlaceStreams(streams));
+  } else {
+    TRY(sys::StartGroup());
+    if (job.foreground) TRY(sys::TakeForeground(STDIN_FILENO));
+  }
+  return sys::ReleaseSignals();
+}
+
+Error ExecuteJob(const cell::Job& job, int report_fd, std::string_view& stage) {
+  Status made = MakeFiles(job, stage);
+  if (!made.ok()) return std::move(made).error();
+  stage = "chdir";
+  Status moved = sys::ChangeDirectory(job.working_directory);
+  if (!moved.ok()) return std::move(moved).error();
+  stage = "descriptors";
+  // Everything here closes itself on exec; a second line against one that would not.
+  constexpr unsigned kFirstFree = 3;
+  unsigned report = static_cast<unsigned>(report_fd);
+  Status closed = report > kFirstFree ? sys::CloseRange(kFirstFree, report - 1) : Ok();
+  if (closed.ok()) closed = sys::CloseRange(report + 1, UINT_MAX);
+  if (!closed.ok()) return std::move(closed).error();
+  stage = "exec";
+  return ExecuteFromPath(job);
+}
+
+}  // namespace taskcell::init

@@ -1,0 +1,138 @@
+#include "launcher/sys/job_control.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+
+namespace taskcell::sys {
+namespace {
+
+Status Kill(pid_t target, int signal, std::string_view what) {
+  if (::kill(target, signal) == 0) return Ok();
+  int err = errno;
+  if (err == ESRCH) return Ok();
+  return FailureOf(err, Text("kill ", what, " with signal ", signal));
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  // execve's char* const[] is older than const; the kernel only reads.
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Status TakeSignals() {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (signal == SIGKILL || signal == SIGSTOP) continue;
+    // ignoring: the two signals that glibc keeps to itself answer EINVAL
+    (void)::signal(signal, SIG_DFL);
+  }
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGCHLD);
+  sigaddset(&blocked, SIGPIPE);
+  if (::sigprocmask(SIG_SETMASK, &blocked, nullptr) < 0) return Failure("sigprocmask");
+  return Ok();
+}
+
+Status ReleaseSignals() {
+  sigset_t none;
+  sigemptyset(&none);
+  if (::sigprocmask(SIG_SETMASK, &none, nullptr) < 0) return Failure("sigprocmask");
+  return Ok();
+}
+
+Result<UniqueFd> MakeChildSignalFd() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  int fd = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd < 0) return Failure("signalfd");
+  return UniqueFd(fd);
+}
+
+void DrainSignals(int signal_fd) {
+  struct signalfd_siginfo info;
+  // SIGCHLD is one pending bit, not a queue: two reads empty it.
+  while (::read(signal_fd, &info, sizeof info) == sizeof info) {
+  }
+}
+
+Status StartSession() {
+  if (::setsid() < 0) return Failure("setsid");
+  return Ok();
+}
+
+Status StartGroup() {
+  if (::setpgid(0, 0) < 0) return Failure("setpgid 0 0");
+  return Ok();
+}
+
+Status TakeForeground(int fd) {
+  sigset_t tty;
+  sigset_t before;
+  sigemptyset(&tty);
+  sigaddset(&tty, SIGTTOU);
+  if (::sigprocmask(SIG_BLOCK, &tty, &before) < 0) return Failure("sigprocmask");
+  int done = ::tcsetpgrp(fd, ::getpgrp());
+  int err = errno;
+  (void)::sigprocmask(SIG_SETMASK, &before, nullptr);  // ignoring: it was valid a moment ago
+  if (done < 0) return FailureOf(err, Text("tcsetpgrp (fd ", fd, ")"));
+  return Ok();
+}
+
+Status SignalAll(int signal) {
+  if (::getpid() != 1) {
+    return Error(Kind::kInternal, "kill of every process by another than process 1", EPERM);
+  }
+  return Kill(-1, signal, "every process");
+}
+
+Status SignalGroup(pid_t group, int signal) {
+  if (group <= 1) return Error(Kind::kInternal, Text("kill of process group ", group));
+  return Kill(-group, signal, Text("process group ", group));
+}
+
+Status SignalOne(pid_t pid, int signal) {
+  if (pid <= 0) return Error(Kind::kInternal, Text("kill of process ", pid));
+  return Kill(pid, signal, Text("process ", pid));
+}
+
+Result<std::optional<ChildEvent>> NextChildEvent(bool& none_left) {
+  siginfo_t info = {};
+  none_left = false;
+  if (::waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG) < 0) {
+    int err = errno;
+    none_left = err == ECHILD;
+    if (none_left) return std::optional<ChildEvent>();
+    return FailureOf(err, "waitid P_ALL");
+  }
+  if (info.si_pid == 0) return std::optional<ChildEvent>();
+  ChildEvent event;
+  event.pid = info.si_pid;
+  event.stopped = info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED;
+  bool exited = info.si_code == CLD_EXITED;
+  event.status = exited ? info.si_status : 0;
+  event.signal = exited ? 0 : info.si_status;
+  return std::optional<ChildEvent>(event);
+}
+
+Error Execute(const std::string& path, const std::vector<std::string>& argv,
+              const std::vector<std::string>& environment) {
+  std::vector<char*> argument_pointers = Pointers(argv);
+  std::vector<char*> environment_pointers = Pointers(environment);
+  ::execve(path.c_str(), argument_pointers.data(), environment_pointers.data());
+  return Failure(Text("execve '", Printable(path), "'"));
+}
+
+}  // namespace taskcell::sys

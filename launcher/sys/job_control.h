@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::sys {
+
+// What a parent of many processes needs: sessions and groups, signals to all, and reaping.
+
+// Sets every signal to its default action and blocks SIGCHLD and SIGPIPE.
+Status TakeSignals();
+
+// Unblocks every signal: for a child, before its exec.
+Status ReleaseSignals();
+
+// signalfd(2) for SIGCHLD, not blocking. SIGCHLD must be blocked.
+Result<UniqueFd> MakeChildSignalFd();
+
+// Empties a signalfd.
+void DrainSignals(int signal_fd);
+
+// setsid(2).
+Status StartSession();
+
+// setpgid(0, 0).
+Status StartGroup();
+
+// tcsetpgrp(3) of the caller's own group on the terminal `fd`; SIGTTOU stays blocked meanwhile.
+Status TakeForeground(int fd);
+
+// kill(2) of every process of this pid namespace but its process 1, which must be the caller:
+// anywhere else it is refused (kInternal), since it would reach the whole host. No process left is
+// no failure.
+Status SignalAll(int signal);
+
+// kill(2) of the process group `group`. No process left is no failure.
+Status SignalGroup(pid_t group, int signal);
+
+// kill(2) of one process.
+Status SignalOne(pid_t pid, int signal);
+
+// One child that changed.
+struct ChildEvent {
+  pid_t pid = 0;
+  bool stopped = false;  // else it ended and is reaped
+  int status = 0;        // exit status, where signal is 0
+  int signal = 0;        // what ended or stopped it
+};
+// waitid(P_ALL, WEXITED | WSTOPPED | WNOHANG): nothing when no child changed or none is left;
+// `none_left` then tells which.
+Result<std::optional<ChildEvent>> NextChildEvent(bool& none_left);
+
+// execve(2); returns only to tell why it did not. Without the final nulls.
+Error Execute(const std::string& path, const std::vector<std::string>& argv,
+              const std::vector<std::string>& environment);
+
+}  // namespace taskcell::sys

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <string>
+
+#include "launcher/base/result.h"
+
+namespace taskcell::sys {
+
+// What a process can ask the kernel about itself and about its own descriptors.
+
+// prctl(PR_GET_DUMPABLE): 1 when others of this uid may look into this process.
+Result<bool> IsDumpable();
+
+// PR_SET_DUMPABLE 1: the process's files below /proc belong to its own ids again.
+Status SetDumpable();
+
+// Sets soft and hard limit of `resource` (RLIMIT_*) to `value`.
+Status SetResourceLimit(int resource, uint64_t value);
+
+// The soft limit of `resource`, when it equals the hard one; the hard limit otherwise, since a
+// process may raise itself to that. RLIM_INFINITY is ~0.
+Result<uint64_t> ResourceLimit(int resource);
+
+// gethostname(2).
+Result<std::string> HostName();
+
+// fstatfs(2): the magic number of the file system `fd` is on, and its size (blocks times block
+// size). `fd` may be O_PATH.
+struct FileSystem {
+  uint64_t type = 0;
+  uint64_t size_bytes = 0;
+};
+Result<FileSystem> FileSystemOf(int fd);
+
+// fcntl(F_GETFL): O_RDONLY, O_WRONLY or O_RDWR, or O_PATH.
+Result<uint32_t> AccessMode(int fd);
+
+// getpid(2).
+int32_t OwnPid();
+
+// fcntl(F_SETFD, FD_CLOEXEC): fails when `fd` is not open.
+Status CloseOnExec(int fd);
+
+// SIOCGIFFLAGS: IFF_* of an interface of this network namespace; `socket` is any socket.
+Result<uint32_t> InterfaceFlags(int socket, const std::string& name);
+
+// getrusage(RUSAGE_CHILDREN): what all children reaped so far used, their descendants included.
+struct Usage {
+  uint64_t user_us = 0;
+  uint64_t system_us = 0;
+};
+Result<Usage> ChildrenUsage();
+
+// CLOCK_MONOTONIC in microseconds.
+uint64_t MonotonicMicroseconds();
+
+// chdir(2).
+Status ChangeDirectory(const std::string& path);
+
+}  // namespace taskcell::sys

@@ -1,0 +1,161 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "launcher/cell/denied_calls.h"
+#include "tests/integration/launcher/init/init_cell.h"
+
+namespace taskcell::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(AttestTest, IdsCapabilitiesAndNamesAreThoseOfTheCell) {
+  InitCell cell;
+  cell::InsideAttestation seen = cell.Attestation();
+  EXPECT_EQ(seen.pid, 1);
+  for (uint32_t id : seen.uids) EXPECT_EQ(id, 65533U);
+  for (uint32_t id : seen.gids) EXPECT_EQ(id, 65533U);
+  EXPECT_TRUE(seen.groups.empty());
+  for (uint64_t set : seen.capabilities) EXPECT_EQ(set, 0U);
+  EXPECT_TRUE(seen.no_new_privileges);
+  EXPECT_FALSE(seen.dumpable);
+  EXPECT_EQ(seen.hostname, "taskcell");
+  EXPECT_EQ(seen.working_directory, "/");
+  EXPECT_EQ(seen.environment_names, std::vector<std::string>{"PATH"});
+}
+
+TEST(AttestTest, TheWitnessTriedEveryRowAndEachWasDenied) {
+  InitCell cell;
+  cell::InsideAttestation seen = cell.Attestation();
+  EXPECT_EQ(seen.witness_seccomp_mode, 2U);
+  EXPECT_EQ(seen.landlock_applied, seen.landlock_abi > 0);
+  EXPECT_EQ(seen.witness_core, 0U);
+  std::size_t rows = 0;
+  for (const cell::DeniedCallRule& rule : cell::DeniedCallRules()) {
+    if (!cell::RuleApplies(rule, seen.landlock_abi)) continue;
+    ++rows;
+    auto row = std::find_if(seen.denied_calls.begin(), seen.denied_calls.end(),
+                            [&](const auto& call) { return call.name == rule.name; });
+    ASSERT_NE(row, seen.denied_calls.end()) << rule.name;
+    EXPECT_TRUE(cell::IsDenied(rule, row->result)) << rule.name << ": " << row->result;
+  }
+  EXPECT_EQ(seen.denied_calls.size(), rows);
+}
+
+TEST(AttestTest, MountsCarryTheInodeThatIsReallyThere) {
+  InitCell cell;
+  cell::InsideAttestation seen = cell.Attestation();
+  struct stat usr = {};
+  ASSERT_EQ(::stat("/usr", &usr), 0);
+  auto at = [&](const char* target) {
+    return std::find_if(seen.mounts.begin(), seen.mounts.end(),
+                        [&](const auto& mount) { return mount.target == target; });
+  };
+  ASSERT_NE(at("/usr"), seen.mounts.end());
+  EXPECT_EQ(at("/usr")->device, usr.st_dev);
+  EXPECT_EQ(at("/usr")->inode, usr.st_ino);
+  EXPECT_EQ(at("/usr")->mode, usr.st_mode);
+  ASSERT_NE(at("/"), seen.mounts.end());
+  EXPECT_TRUE(S_ISDIR(at("/")->mode));
+  EXPECT_THAT(seen.mountinfo, HasSubstr(" /workspace "));
+  auto tmpfs = std::find_if(seen.tmpfs.begin(), seen.tmpfs.end(),
+                            [](const auto& each) { return each.target == "/tmp"; });
+  ASSERT_NE(tmpfs, seen.tmpfs.end());
+  EXPECT_EQ(tmpfs->size_bytes, 64U << 20U);
+}
+
+TEST(AttestTest, OnlyLoopbackAndTheGateAreThere) {
+  InitCell cell;
+  cell::InsideAttestation seen = cell.Attestation();
+  bool lo = false;
+  for (const cell::InterfaceSeen& interface : seen.interfaces) {
+    if (interface.name == "lo") lo = (interface.flags & IFF_UP) != 0;
+    if (interface.name != "lo") {
+      EXPECT_EQ(interface.flags & IFF_UP, 0U) << interface.name;
+    }
+  }
+  EXPECT_TRUE(lo);
+  ASSERT_EQ(seen.descriptors.size(), 4U);
+  EXPECT_EQ(seen.descriptors[3].fd, 3);
+  EXPECT_TRUE(S_ISSOCK(seen.descriptors[3].mode));
+}
+
+TEST(AttestTest, ADescriptorThatLeakedIsSeen) {
+  InitCell::Setup setup;
+  setup.limit_text = "32\n";
+  InitCell cell(setup);
+  cell::InsideAttestation seen = cell.Attestation();
+  ASSERT_EQ(seen.descriptors.size(), 5U);
+  EXPECT_EQ(seen.descriptors[4].access, static_cast<uint32_t>(O_RDONLY));
+  EXPECT_EQ(seen.limits.pids, 32U);
+}
+
+TEST(AttestTest, ALimitOfMaxIsUnlimited) {
+  InitCell::Setup setup;
+  setup.limit_text = "max\n";
+  InitCell cell(setup);
+  EXPECT_EQ(cell.Attestation().limits.pids, cell::LimitsSeen::kUnlimited);
+}
+
+TEST(AttestTest, ALimitFileThatHoldsNoNumberEndsTheCell) {
+  InitCell::Setup setup;
+  setup.limit_text = "many\n";
+  InitCell cell(setup);
+  std::optional<cell::FrameReader::Message> message = cell.Next();
+  ASSERT_TRUE(message);
+  ASSERT_EQ(message->type, cell::FrameType::kRefused);
+  EXPECT_THAT(cell::ParseRefusal(message->payload).value().text, HasSubstr("'many'"));
+  cell.CloseGate();
+  EXPECT_EQ(cell.Wait(), 125);
+}
+
+TEST(AttestTest, AWritableRootIsFoundByTheWitness) {
+  InitCell::Setup setup;
+  setup.writable_root = true;
+  InitCell cell(setup);
+  cell::InsideAttestation seen = cell.Attestation();
+  for (const cell::DeniedCall& call : seen.denied_calls) {
+    if (call.name != "write /") continue;
+    // The root belongs to root and Landlock stands in the way too: what matters is that it is not
+    // the one outcome of a read-only root.
+    EXPECT_NE(call.result, 30 /* EROFS */);
+    return;
+  }
+  FAIL() << "no row 'write /'";
+}
+
+TEST(AttestTest, TheFileLimitIsTheOneAskedFor) {
+  InitCell::Setup setup;
+  setup.nofile = 99;
+  InitCell cell(setup);
+  EXPECT_EQ(cell.Attestation().witness_nofile, 99U);
+}
+
+TEST(AttestTest, TheListenerIsHandedOutAndNotKept) {
+  InitCell::Setup setup;
+  setup.listen = true;
+  InitCell cell(setup);
+  std::optional<cell::FrameReader::Message> first = cell.Next();
+  ASSERT_TRUE(first);
+  ASSERT_EQ(first->type, cell::FrameType::kListener);
+  uint16_t port = cell::ParsePort(first->payload).value();
+  cell::InsideAttestation seen = cell.Attestation();
+  EXPECT_EQ(seen.listener_port, port);
+  EXPECT_EQ(seen.descriptors.size(), 4U);
+  EXPECT_TRUE(cell.TakeListener().valid());
+}
+
+TEST(AttestTest, TheGateCanBeASocketInTheFileSystem) {
+  InitCell::Setup setup;
+  setup.by_path = true;
+  InitCell cell(setup);
+  EXPECT_EQ(cell.Attestation().pid, 1);
+}
+
+}  // namespace
+}  // namespace taskcell::test

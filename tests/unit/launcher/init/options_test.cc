@@ -1,0 +1,39 @@
+#include "launcher/init/options.h"
+
+#include <gtest/gtest.h>
+
+namespace taskcell::init {
+namespace {
+
+Result<Options> Parse(std::vector<std::string_view> arguments) { return ParseOptions(arguments); }
+
+TEST(OptionsTest, EverythingIsRead) {
+  Options options =
+      Parse({"--gate-fd=3", "--listen", "--nofile=256", "--limit=memory:5", "--limit=cpu_max:6"})
+          .value();
+  EXPECT_EQ(options.gate_fd, 3);
+  EXPECT_TRUE(options.listen);
+  EXPECT_EQ(options.nofile, 256U);
+  ASSERT_EQ(options.limits.size(), 2U);
+  EXPECT_EQ(options.limits[1].name, "cpu_max");
+  EXPECT_EQ(options.limits[1].fd, 6);
+  EXPECT_EQ(Parse({"--gate-path=/run/gate"})->gate_path, "/run/gate");
+}
+
+TEST(OptionsTest, WhatIsNotKnownIsRefused) {
+  ASSERT_TRUE(Parse({"--gate-fd=3"}).ok());
+  for (std::string_view argument :
+       {"", "x", "--listen=1", "--listen ", "--gate-fd", "--gate-fd=", "--gate-fd=2",
+        "--gate-fd=-1", "--gate-fd=99999999999", "--gate-path=gate", "--nofile=0", "--nofile=x",
+        "--limit=memory", "--limit=memory:2", "--limit=disk:5", "--limit=memory:5:6", "--limit="}) {
+    EXPECT_FALSE(Parse({"--gate-fd=3", argument}).ok()) << argument;
+  }
+}
+
+TEST(OptionsTest, ThereIsExactlyOneGate) {
+  EXPECT_FALSE(Parse({}).ok());
+  EXPECT_FALSE(Parse({"--gate-fd=3", "--gate-path=/run/gate"}).ok());
+}
+
+}  // namespace
+}  // namespace taskcell::init
