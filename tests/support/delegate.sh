@@ -53,6 +53,9 @@ up() {
       fail "cannot turn the controllers on in $mount/cgroup.subtree_control"
     hand_on "$mount/taskcell" || fail "cannot turn the controllers on in $mount/taskcell"
     chown "$uid:$gid" "$place"/cgroup.{procs,threads,subtree_control}
+    # Where the user's own processes go: inner cgroups hold none.
+    mkdir -p "$place/supervisor"
+    chown -R "$uid:$gid" "$place/supervisor"
   done < <(hierarchies)
 }
 
@@ -78,8 +81,6 @@ exec_in() {
   up "$user"
   while read -r kind mount; do
     [ "$kind" = v2 ] || continue
-    mkdir -p "$mount/taskcell/uid-$uid/supervisor"
-    chown -R "$uid:$gid" "$mount/taskcell/uid-$uid/supervisor"
     echo $$ >"$mount/taskcell/uid-$uid/supervisor/cgroup.procs"
   done < <(hierarchies)
   exec setpriv --reuid "$uid" --regid "$gid" --init-groups -- "$@"

@@ -16,6 +16,7 @@
 #include <filesystem>
 
 #include "launcher/base/unique_fd.h"
+#include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::test {
@@ -51,6 +52,7 @@ void Drain(Stream& stream) {
 [[noreturn]] void BecomeProgram(const std::vector<std::string>& argv, const RunOptions& options) {
   (void)::setpgid(0, 0);
   if (options.user.has_value()) {
+    EnterDelegatedCgroup(options.user->uid);
     if (::setgroups(0, nullptr) != 0 ||
         ::setresgid(options.user->gid, options.user->gid, options.user->gid) != 0 ||
         ::setresuid(options.user->uid, options.user->uid, options.user->uid) != 0) {
@@ -84,6 +86,13 @@ std::optional<User> TestUser() {
       ::getpwnam("taskcell-test");  // NOLINT(concurrency-mt-unsafe): tests have one thread here
   if (entry == nullptr) return std::nullopt;
   return User{entry->pw_name, entry->pw_uid, entry->pw_gid, entry->pw_dir};
+}
+
+void EnterDelegatedCgroup(uid_t uid) {
+  std::string procs =
+      "/sys/fs/cgroup/taskcell/uid-" + std::to_string(uid) + "/supervisor/cgroup.procs";
+  Result<UniqueFd> file = sys::Open(procs, O_WRONLY);
+  if (file.ok()) (void)::write(file.value().get(), "0", 1);  // ignoring: the limits then say so
 }
 
 std::string Program(const std::string& name) {

@@ -18,6 +18,11 @@ struct User {
 };
 std::optional<User> TestUser();
 
+// Moves this process, still root, into the place that delegate.sh made for the user on cgroup v2,
+// where a process can only be limited below the cgroup it is in. Does nothing on v1 and hybrid
+// hosts.
+void EnterDelegatedCgroup(uid_t uid);
+
 // The path of one of the programs under test, in a place the test user may execute from.
 std::string Program(const std::string& name);
 
