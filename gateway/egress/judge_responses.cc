@@ -1,0 +1,131 @@
+// OpenAI responses, as Codex speaks it.
+#include <nlohmann/json.hpp>
+
+#include "gateway/egress/judge_rules.h"
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kTopFields[] = {
+    "model",
+    "input",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "store",
+    "stream",
+    "stream_options",
+    "include",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "text",
+    "service_tier",
+    "temperature",
+    "top_p",
+    "top_logprobs",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "truncation",
+    "client_metadata",
+    "safety_identifier",
+    "user",
+};
+constexpr std::string_view kFunctionFields[] = {"type", "name", "description", "parameters",
+                                                "strict"};
+constexpr std::string_view kCustomFields[] = {"type", "name", "description", "format"};
+constexpr std::string_view kLocalShellFields[] = {"type"};
+constexpr std::string_view kItemTypes[] = {
+    "message",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "reasoning",
+};
+constexpr std::string_view kPartTypes[] = {
+    "input_text",   "output_text",    "text",        "refusal",
+    "summary_text", "reasoning_text", "input_image", "input_file",
+};
+constexpr std::string_view kChoiceWords[] = {"auto", "none", "required"};
+constexpr std::string_view kChoiceTypes[] = {"function", "custom", "local_shell"};
+constexpr std::string_view kIncludes[] = {"reasoning.encrypted_content"};
+
+Verdict JudgePart(const Json& part) {
+  REFUSE_IF(CheckObject(part, "content"));
+  std::string_view type = StringAt(part, "type");
+  if (!Contains(kPartTypes, type))
+    return Denied("egress_server_tool", Text("content of type \"", Shown(type), "\""));
+  REFUSE_IF(CheckAbsent(part, "file_id", "egress_stored", "content"));
+  REFUSE_IF(CheckAbsent(part, "file_url", "egress_url", "content"));
+  if (type == "input_image" && !part.contains("image_url"))
+    return Denied("egress_url", "an image without inline data");
+  return CheckInline(part, "image_url", "content");
+}
+
+Verdict JudgeItem(const Json& item) {
+  REFUSE_IF(CheckObject(item, "input"));
+  std::string_view type = StringAt(item, "type");
+  bool is_plain_message = !item.contains("type") && item.contains("role");
+  if (type == "item_reference") return Denied("egress_stored", "a reference to a stored item");
+  if (!is_plain_message && !Contains(kItemTypes, type)) {
+    return Denied("egress_server_tool",
+                  Text("an item of type \"", Shown(type), "\": only client-side tools exist here"));
+  }
+  for (const char* key : {"content", "output", "summary"}) {
+    if (auto found = item.find(key); found != item.end())
+      REFUSE_IF(CheckContent(*found, key, JudgePart));
+  }
+  return std::nullopt;
+}
+
+Verdict JudgeTool(const Json& tool) {
+  REFUSE_IF(CheckObject(tool, "tools"));
+  std::string_view type = StringAt(tool, "type");
+  if (type == "function") return CheckKeys(tool, kFunctionFields, "tools");
+  if (type == "custom") return CheckKeys(tool, kCustomFields, "tools");
+  if (type == "local_shell") return CheckKeys(tool, kLocalShellFields, "tools");
+  return Denied("egress_server_tool", Text("the tool type \"", Shown(type),
+                                           "\": only tools that run in the sandbox itself"));
+}
+
+Verdict JudgeChoice(const Json& choice) {
+  bool is_word = choice.is_string() && Contains(kChoiceWords, choice.get_ref<const std::string&>());
+  if (is_word) return std::nullopt;
+  if (choice.is_object() && Contains(kChoiceTypes, StringAt(choice, "type")))
+    return CheckObject(choice, "tool_choice");
+  return Denied("egress_server_tool", "this tool_choice");
+}
+
+Verdict JudgeInclude(const Json& include) {
+  if (include.is_string() && Contains(kIncludes, include.get_ref<const std::string&>()))
+    return std::nullopt;
+  return Denied("egress_field", "this include");
+}
+
+// A response is stored unless the request says otherwise, so it has to.
+Verdict JudgeStore(const Json& body) {
+  auto store = body.find("store");
+  if (store != body.end() && *store == false) return std::nullopt;
+  return Denied("egress_stored", "a stored response: set \"store\": false");
+}
+
+}  // namespace
+
+Verdict JudgeResponses(const Json& body, std::vector<std::string>* tools) {
+  REFUSE_IF(CheckKeys(body, kTopFields, "the request"));
+  REFUSE_IF(JudgeStore(body));
+  REFUSE_IF(CheckTools(body, JudgeTool, tools));
+  if (auto choice = body.find("tool_choice"); choice != body.end()) REFUSE_IF(JudgeChoice(*choice));
+  if (auto include = body.find("include"); include != body.end())
+    REFUSE_IF(CheckEach(*include, "include", JudgeInclude));
+  auto input = body.find("input");
+  return input == body.end() ? std::nullopt : CheckContent(*input, "input", JudgeItem);
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,336 @@
+#include "gateway/egress/upstream.h"
+
+#include <curl/curl.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "gateway/egress/address.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr long kPooledConnections = 64;
+constexpr long kReadBytes = 64L << 10;
+
+std::string Lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+struct SlistDeleter {
+  void operator()(curl_slist* list) const {
+    // The credential stands in one of them.
+    for (curl_slist* item = list; item != nullptr; item = item->next)
+      ::explicit_bzero(item->data, std::strlen(item->data));
+    curl_slist_free_all(list);
+  }
+};
+using HeaderList = std::unique_ptr<curl_slist, SlistDeleter>;
+
+struct EasyDeleter {
+  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+};
+
+bool Append(HeaderList* list, std::string line) {
+  curl_slist* longer = curl_slist_append(list->get(), line.c_str());
+  ::explicit_bzero(line.data(), line.size());
+  if (longer == nullptr) return false;
+  (void)list->release();  // ignoring: `longer` begins with it
+  list->reset(longer);
+  return true;
+}
+
+}  // namespace
+
+const std::string* UpstreamAnswer::Find(std::string_view name) const {
+  for (const HeaderField& field : headers) {
+    if (field.name == name) return &field.value;
+  }
+  return nullptr;
+}
+
+class CurlTransfer;
+
+// The curl multi handle and its descriptors in the event loop.
+class UpstreamState {
+ public:
+  explicit UpstreamState(EventLoop* loop) : loop_(loop), multi_(curl_multi_init()) {}
+  ~UpstreamState();
+
+  bool Prepare();
+  CURLM* multi() { return multi_; }
+  // Tells ended transfers so; called wherever curl may have ended one.
+  void Reap();
+
+ private:
+  static int OnSocket(CURL* easy, curl_socket_t fd, int what, void* self, void* socket);
+  static int OnTimer(CURLM* multi, long timeout_ms, void* self);
+  void Watch(int fd, int what);
+  void Act(int fd, int actions);
+
+  EventLoop* loop_;
+  CURLM* multi_;
+  std::vector<int> watched_;
+};
+
+class CurlTransfer : public UpstreamTransfer {
+ public:
+  CurlTransfer(UpstreamState* state, UpstreamRequest request, UpstreamSink* sink)
+      : state_(state), request_(std::move(request)), sink_(sink), easy_(curl_easy_init()) {}
+  ~CurlTransfer() override;
+
+  Status Begin();
+  void Resume() override;
+  void End(CURLcode result);
+
+ private:
+  static size_t OnHeader(char* data, size_t size, size_t count, void* self);
+  static size_t OnData(char* data, size_t size, size_t count, void* self);
+  static curl_socket_t OnOpen(void* self, curlsocktype purpose, struct curl_sockaddr* address);
+
+  bool AddHeaders();
+  bool SetOptions();
+  template <typename Value>
+  bool Set(CURLoption option, Value value) {
+    return curl_easy_setopt(easy_.get(), option, value) == CURLE_OK;
+  }
+  bool TakeHeader(std::string_view line);
+  UpstreamEnd Explain(CURLcode result) const;
+
+  UpstreamState* state_;
+  UpstreamRequest request_;
+  UpstreamSink* sink_;
+  std::unique_ptr<CURL, EasyDeleter> easy_;
+  HeaderList headers_;
+  UpstreamAnswer answer_;
+  std::size_t head_bytes_ = 0;
+  bool is_answered_ = false;
+  bool is_added_ = false;
+  bool is_head_too_large_ = false;
+  bool is_address_refused_ = false;
+};
+
+UpstreamState::~UpstreamState() {
+  curl_multi_cleanup(multi_);
+  for (int fd : watched_) loop_->Forget(fd);
+}
+
+bool UpstreamState::Prepare() {
+  if (multi_ == nullptr) return false;
+  return curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &OnSocket) == CURLM_OK &&
+         curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this) == CURLM_OK &&
+         curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &OnTimer) == CURLM_OK &&
+         curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this) == CURLM_OK &&
+         curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kPooledConnections) == CURLM_OK;
+}
+
+int UpstreamState::OnSocket(CURL* /*easy*/, curl_socket_t fd, int what, void* self,
+                            void* /*socket*/) {
+  static_cast<UpstreamState*>(self)->Watch(fd, what);
+  return 0;
+}
+
+void UpstreamState::Watch(int fd, int what) {
+  auto found = std::find(watched_.begin(), watched_.end(), fd);
+  if (what == CURL_POLL_REMOVE) {
+    loop_->Forget(fd);
+    if (found != watched_.end()) watched_.erase(found);
+    return;
+  }
+  uint32_t events = 0;
+  if ((what & CURL_POLL_IN) != 0) events |= EPOLLIN;
+  if ((what & CURL_POLL_OUT) != 0) events |= EPOLLOUT;
+  if (found != watched_.end()) {
+    loop_->Change(fd, events);
+    return;
+  }
+  Status status = loop_->Watch(fd, events, [this, fd](uint32_t ready) {
+    int actions = 0;
+    if ((ready & EPOLLIN) != 0) actions |= CURL_CSELECT_IN;
+    if ((ready & EPOLLOUT) != 0) actions |= CURL_CSELECT_OUT;
+    if ((ready & (EPOLLERR | EPOLLHUP)) != 0) actions |= CURL_CSELECT_ERR;
+    Act(fd, actions);
+  });
+  if (status.ok()) watched_.push_back(fd);  // else the transfer ends by its idle time
+}
+
+int UpstreamState::OnTimer(CURLM* /*multi*/, long timeout_ms, void* self) {
+  auto* state = static_cast<UpstreamState*>(self);
+  std::optional<EventLoop::Clock::time_point> when;
+  if (timeout_ms >= 0) when = EventLoop::Clock::now() + std::chrono::milliseconds(timeout_ms);
+  state->loop_->SetTimer(when, [state] { state->Act(CURL_SOCKET_TIMEOUT, 0); });
+  return 0;
+}
+
+void UpstreamState::Act(int fd, int actions) {
+  int running = 0;
+  (void)curl_multi_socket_action(multi_, fd, actions, &running);  // ignoring: Reap hears of each
+  Reap();
+}
+
+void UpstreamState::Reap() {
+  int left = 0;
+  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    CURLcode result = message->data.result;
+    char* transfer = nullptr;
+    (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+    static_cast<CurlTransfer*>(static_cast<void*>(transfer))->End(result);
+  }
+}
+
+CurlTransfer::~CurlTransfer() {
+  if (is_added_) (void)curl_multi_remove_handle(state_->multi(), easy_.get());
+}
+
+bool CurlTransfer::AddHeaders() {
+  bool done = true;
+  for (const HeaderField& field : request_.headers)
+    done = done && Append(&headers_, Text(field.name, ": ", field.value));
+  const Credential& credential = *request_.credential;
+  done = done &&
+         Append(&headers_, Text(credential.header, ": ", credential.prefix, credential.secret));
+  request_.credential = nullptr;
+  // Without it curl waits a second for "100 Continue" before it sends a large body.
+  return done && Append(&headers_, "Expect:");
+}
+
+bool CurlTransfer::SetOptions() {
+  return Set(CURLOPT_URL, request_.url.c_str()) && Set(CURLOPT_PROTOCOLS_STR, "http,https") &&
+         Set(CURLOPT_PROXY, "") && Set(CURLOPT_NETRC, CURL_NETRC_IGNORED) &&
+         Set(CURLOPT_FOLLOWLOCATION, 0L) && Set(CURLOPT_NOSIGNAL, 1L) &&
+         Set(CURLOPT_PATH_AS_IS, 1L) && Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) &&
+         Set(CURLOPT_HTTPHEADER, headers_.get()) && Set(CURLOPT_POST, 1L) &&
+         Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size())) &&
+         Set(CURLOPT_POSTFIELDS, request_.body.data()) && Set(CURLOPT_BUFFERSIZE, kReadBytes) &&
+         Set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(request_.connect_seconds)) &&
+         Set(CURLOPT_LOW_SPEED_LIMIT, 1L) &&
+         Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request_.idle_seconds)) &&
+         Set(CURLOPT_HEADERFUNCTION, &OnHeader) && Set(CURLOPT_HEADERDATA, this) &&
+         Set(CURLOPT_WRITEFUNCTION, &OnData) && Set(CURLOPT_WRITEDATA, this) &&
+         Set(CURLOPT_OPENSOCKETFUNCTION, &OnOpen) && Set(CURLOPT_OPENSOCKETDATA, this) &&
+         Set(CURLOPT_PRIVATE, this);
+}
+
+Status CurlTransfer::Begin() {
+  if (easy_ == nullptr || !AddHeaders() || !SetOptions() ||
+      curl_multi_add_handle(state_->multi(), easy_.get()) != CURLM_OK)
+    return Error(Kind::kInternal, "libcurl did not take the request");
+  is_added_ = true;
+  return Ok();
+}
+
+void CurlTransfer::Resume() {
+  UpstreamState* state = state_;
+  (void)curl_easy_pause(easy_.get(), CURLPAUSE_CONT);  // ignoring: an end is heard of by Reap
+  state->Reap();                                       // may have destroyed this
+}
+
+void CurlTransfer::End(CURLcode result) {
+  (void)curl_multi_remove_handle(state_->multi(), easy_.get());
+  is_added_ = false;
+  sink_->OnEnd(Explain(result));  // may have destroyed this
+}
+
+UpstreamEnd CurlTransfer::Explain(CURLcode result) const {
+  if (is_address_refused_) {
+    return {"egress_address",
+            "the provider's name leads to an address that is not public; nothing was sent"};
+  }
+  if (is_head_too_large_) {
+    return {"egress_upstream_head",
+            Text("the provider's headers are larger than ", kEgressUpstreamHeadBytes, " bytes")};
+  }
+  if (result == CURLE_OK && is_answered_) return {"", ""};
+  if (result == CURLE_OPERATION_TIMEDOUT)
+    return {"egress_timeout", "the provider did not answer in time"};
+  std::string why = curl_easy_strerror(result);
+  if (is_answered_) return {"egress_cut", Text("the provider's answer broke off: ", why)};
+  if (result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CONNECT_ERROR)
+    return {"egress_tls", Text("no verified connection to the provider: ", why)};
+  return {"egress_unreachable", Text("the provider can't be reached: ", why)};
+}
+
+curl_socket_t CurlTransfer::OnOpen(void* self, curlsocktype /*purpose*/,
+                                   struct curl_sockaddr* address) {
+  auto* transfer = static_cast<CurlTransfer*>(self);
+  AddressKind kind = Classify(&address->addr, address->addrlen);
+  AddressKind wanted = transfer->request_.loopback ? AddressKind::kLoopback : AddressKind::kPublic;
+  if (kind != wanted) {
+    transfer->is_address_refused_ = true;
+    return CURL_SOCKET_BAD;
+  }
+  Result<UniqueFd> fd = sys::MakeSocket(address->family, address->socktype, address->protocol);
+  return fd.ok() ? fd->Release() : CURL_SOCKET_BAD;
+}
+
+size_t CurlTransfer::OnHeader(char* data, size_t size, size_t count, void* self) {
+  bool goes_on = static_cast<CurlTransfer*>(self)->TakeHeader(std::string_view(data, size * count));
+  return goes_on ? size * count : 0;
+}
+
+bool CurlTransfer::TakeHeader(std::string_view line) {
+  head_bytes_ += line.size();
+  if (head_bytes_ > kEgressUpstreamHeadBytes) {
+    is_head_too_large_ = true;
+    return false;
+  }
+  if (is_answered_) return true;  // a trailer: nothing of it is passed on
+  std::string_view text = Trim(line);
+  if (text.starts_with("HTTP/")) {
+    answer_ = UpstreamAnswer();
+    return true;
+  }
+  if (!text.empty()) {
+    std::size_t colon = std::min(text.find(':'), text.size());
+    std::string_view value = colon < text.size() ? Trim(text.substr(colon + 1)) : "";
+    answer_.headers.push_back({Lower(text.substr(0, colon)), std::string(value)});
+    return true;
+  }
+  long status = 0;
+  (void)curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+  if (status < 200) return true;  // an interim answer; the real one follows
+  answer_.status = static_cast<int>(status);
+  is_answered_ = true;
+  return sink_->OnAnswer(answer_) == Intake::kTaken;
+}
+
+size_t CurlTransfer::OnData(char* data, size_t size, size_t count, void* self) {
+  std::size_t bytes = size * count;
+  switch (static_cast<CurlTransfer*>(self)->sink_->OnBytes(std::string_view(data, bytes))) {
+    case Intake::kTaken:
+      return bytes;
+    case Intake::kWait:
+      return CURL_WRITEFUNC_PAUSE;
+    case Intake::kAbort:
+      break;
+  }
+  return bytes == 0 ? 1 : 0;  // another number than given ends the transfer
+}
+
+Result<std::unique_ptr<UpstreamClient>> UpstreamClient::Make(EventLoop* loop) {
+  static const CURLcode kGlobal = curl_global_init(CURL_GLOBAL_DEFAULT);
+  auto state = std::make_unique<UpstreamState>(loop);
+  if (kGlobal != CURLE_OK || !state->Prepare())
+    return Error(Kind::kInternal, "libcurl could not be initialized");
+  return std::unique_ptr<UpstreamClient>(new UpstreamClient(std::move(state)));
+}
+
+UpstreamClient::UpstreamClient(std::unique_ptr<UpstreamState> state) : state_(std::move(state)) {}
+UpstreamClient::~UpstreamClient() = default;
+
+Result<std::unique_ptr<UpstreamTransfer>> UpstreamClient::Start(UpstreamRequest request,
+                                                                UpstreamSink* sink) {
+  auto transfer = std::make_unique<CurlTransfer>(state_.get(), std::move(request), sink);
+  TRY(transfer->Begin());
+  return std::unique_ptr<UpstreamTransfer>(std::move(transfer));
+}
+
+}  // namespace taskcell::gateway

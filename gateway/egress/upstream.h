@@ -1,0 +1,78 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/egress/event_loop.h"
+#include "gateway/egress/http_request.h"
+#include "gateway/egress/route.h"
+
+namespace taskcell::gateway {
+
+// One POST to a provider, built anew: nothing of it is bytes that came from a cell but the body.
+struct UpstreamRequest {
+  std::string url;
+  std::vector<HeaderField> headers;
+  const Credential* credential = nullptr;  // read by Start only
+  std::string body;
+  bool loopback = false;  // the address has to be loopback; else it has to be public
+  int connect_seconds = kEgressConnectSeconds;
+  int idle_seconds = kEgressUpstreamIdleSeconds;
+};
+
+struct UpstreamAnswer {
+  int status = 0;
+  std::vector<HeaderField> headers;  // names in lower case; of repeated ones each
+
+  const std::string* Find(std::string_view name) const;
+};
+
+// How a transfer ended. `code` is empty when the answer arrived whole.
+struct UpstreamEnd {
+  std::string_view code;  // "egress_unreachable", "egress_timeout", "egress_address", ...
+  std::string message;    // for a person; holds no secret
+};
+
+enum class Intake { kTaken, kWait, kAbort };
+
+// Hears of one transfer, in the loop's thread. None of the calls may destroy the transfer but
+// OnEnd, after which nothing more is heard.
+class UpstreamSink {
+ public:
+  virtual ~UpstreamSink() = default;
+  virtual Intake OnAnswer(const UpstreamAnswer& answer) = 0;
+  // kWait: nothing was taken; the same bytes come again after Resume.
+  virtual Intake OnBytes(std::string_view bytes) = 0;
+  virtual void OnEnd(const UpstreamEnd& end) = 0;
+};
+
+class UpstreamTransfer;
+class UpstreamState;
+
+// Sends requests to providers: libcurl, driven by the event loop. Certificates are verified against
+// the system's; http is spoken to loopback only; proxies and .netrc of the environment are ignored;
+// redirects are not followed; every address is classified when it is dialled, so a name that
+// changes its mind is refused too.
+class UpstreamClient {
+ public:
+  static Result<std::unique_ptr<UpstreamClient>> Make(EventLoop* loop);
+  ~UpstreamClient();  // after every transfer
+
+  // Begins a transfer; `sink` must outlive it. Destroying it ends it without OnEnd.
+  Result<std::unique_ptr<UpstreamTransfer>> Start(UpstreamRequest request, UpstreamSink* sink);
+
+ private:
+  explicit UpstreamClient(std::unique_ptr<UpstreamState> state);
+  std::unique_ptr<UpstreamState> state_;
+};
+
+class UpstreamTransfer {
+ public:
+  virtual ~UpstreamTransfer() = default;
+  // Goes on after kWait; may call the sink before it returns.
+  virtual void Resume() = 0;
+};
+
+}  // namespace taskcell::gateway
