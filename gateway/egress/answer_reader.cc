@@ -10,6 +10,29 @@ namespace {
 
 constexpr std::size_t kToolsCalled = 64;  // in one answer
 constexpr std::size_t kWordBytes = 64;
+constexpr int kDepth = 64;                // nesting of an answer or event
+constexpr std::size_t kValues = 100'000;  // roughly, counted by commas and brackets
+
+// False for a text that would cost much more to parse than to send.
+bool IsCheap(std::string_view text) {
+  int depth = 0;
+  std::size_t values = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      if (c == '"') in_string = false;
+      continue;
+    }
+    if (c == '"') in_string = true;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c == '{' || c == '[' || c == ',') ++values;
+    if (depth > kDepth || values > kValues) return false;
+  }
+  return true;
+}
 
 const Json& At(const Json& object, const char* key) {
   static const Json kNothing;
@@ -193,7 +216,8 @@ void AnswerReader::Finish() {
 }
 
 void AnswerReader::ReadDocument(std::string_view text) {
-  Json document = Json::parse(text.begin(), text.end(), nullptr, false);
+  Json document;
+  if (IsCheap(text)) document = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!document.is_object()) {
     ++facts_.unread;
     return;

@@ -169,11 +169,11 @@ void CellSession::AddOffered(const std::vector<std::string>& tools) {
   AddDistinct(tools, &record_.tools_offered);
 }
 
-void CellSession::AddRequest(EgressRequest request, bool is_refused) {
+void CellSession::AddRequest(EgressRequest request, bool is_refused, bool is_failed) {
   std::lock_guard<std::mutex> lock(mutex_);
   EgressTotals& totals = record_.totals;
   if (is_refused) ++totals.refused;
-  if (request.status >= 500 && !request.code.empty()) ++totals.upstream_failures;
+  if (is_failed) ++totals.upstream_failures;
   AddAnswer(request, &totals);
   AddDistinct(request.tools_called, &record_.tools_called);
   // Past the bound only the sums go on.

@@ -48,7 +48,7 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   void Release(std::size_t bytes) { held_bytes_ -= bytes; }
 
   void AddOffered(const std::vector<std::string>& tools);
-  void AddRequest(EgressRequest request, bool is_refused);
+  void AddRequest(EgressRequest request, bool is_refused, bool is_failed);
   void NoteEcho();
   void NoteRetryAfter(int64_t seconds);
   // Calls its Advance from the loop, if it still exists then.

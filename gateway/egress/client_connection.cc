@@ -34,6 +34,7 @@ ClientConnection::ClientConnection(CellSession* session, UniqueFd fd)
 
 ClientConnection::~ClientConnection() {
   transfer_.reset();
+  if (!is_recorded_ && record_.code.empty()) record_.code = "egress_detached";
   FinishRequest();
   if (fd_.valid()) session_->loop()->Forget(fd_.get());
 }
@@ -103,6 +104,7 @@ void ClientConnection::BeginRequest() {
   record_.started_ms = session_->NowMs();
   is_recorded_ = false;
   is_refused_ = false;
+  is_failed_ = false;
 }
 
 void ClientConnection::Advance() {
@@ -276,6 +278,8 @@ void ClientConnection::OnEnd(const UpstreamEnd& end) {
 }
 
 void ClientConnection::FailAnswer(const Refusal& refusal) {
+  is_refused_ = refusal.code == "egress_bytes";  // the cell's bound, not the provider's fault
+  is_failed_ = !is_refused_;
   if (!is_streaming_) return Refuse(refusal, true);
   // Its head is out: a missing last chunk tells the program that the answer is not whole.
   record_.code = refusal.code;
@@ -285,7 +289,7 @@ void ClientConnection::FailAnswer(const Refusal& refusal) {
 
 void ClientConnection::Refuse(const Refusal& refusal, bool closes) {
   record_.code = refusal.code;
-  is_refused_ = refusal.status < 500;
+  is_refused_ = is_refused_ || state_ != State::kRelaying;
   Answer(refusal.status, Text("x-taskcell-egress: ", refusal.code, "\r\n"),
          RefusalBody(session_->route().api, refusal), closes);
 }
@@ -373,7 +377,7 @@ void ClientConnection::Record() {
     reader_.reset();
   }
   record_.duration_ms = session_->NowMs() - record_.started_ms;
-  session_->AddRequest(std::move(record_), is_refused_);
+  session_->AddRequest(std::move(record_), is_refused_, is_failed_);
   record_ = EgressRequest();
 }
 
@@ -390,8 +394,7 @@ void ClientConnection::BeginDraining() {
 void ClientConnection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  if (!is_recorded_ && record_.status == 0 && record_.code.empty())
-    record_.code = "egress_client_gone";
+  if (!is_recorded_ && record_.code.empty()) record_.code = "egress_client_gone";
   transfer_.reset();
   FinishRequest();
   session_->loop()->Forget(fd_.get());

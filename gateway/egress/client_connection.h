@@ -94,7 +94,8 @@ class ClientConnection : private UpstreamSink {
   bool waits_ = false;              // the transfer waits for the peer
   EgressRequest record_;
   bool is_recorded_ = true;
-  bool is_refused_ = false;
+  bool is_refused_ = false;  // by the broker's rules
+  bool is_failed_ = false;   // for the provider's sake
 };
 
 }  // namespace taskcell::gateway

@@ -1,5 +1,7 @@
 #include "gateway/egress/record.h"
 
+#include <algorithm>
+
 #include "launcher/base/json_text.h"
 
 namespace taskcell::gateway {
@@ -64,8 +66,10 @@ std::string RecordJson(const EgressRecord& record) {
   AppendTotals(&json, record.totals);
   AppendNames(&json, "tools_offered", record.tools_offered);
   AppendNames(&json, "tools_called", record.tools_called);
+  std::size_t shown = std::min(record.requests.size(), kEgressRequestsShown);
+  json.Key("requests_omitted").Unsigned(record.requests.size() - shown);
   json.Key("requests").Open('[');
-  for (const EgressRequest& request : record.requests) AppendRequest(&json, request);
+  for (std::size_t index = 0; index < shown; ++index) AppendRequest(&json, record.requests[index]);
   json.Close(']').Close('}');
   return json.text();
 }

@@ -42,7 +42,7 @@ struct EgressTotals {
   uint64_t rate_limited = 0;   // 429
   uint64_t model_not_found = 0;
   uint64_t provider_errors = 0;      // 5xx
-  uint64_t upstream_failures = 0;    // no usable answer at all
+  uint64_t upstream_failures = 0;    // no answer, or one that broke off
   uint64_t connections_refused = 0;  // over the limit
   int64_t retry_after_seconds = 0;   // of the last 429 that named it
   int last_upstream_status = 0;
@@ -58,7 +58,11 @@ struct EgressRecord {
   std::vector<std::string> tools_offered;
 };
 
-// The record as one JSON object, for a receipt.
+// How many requests stand one by one in a receipt; the sums are over all.
+inline constexpr std::size_t kEgressRequestsShown = 500;
+
+// The record as one JSON object, for a receipt: the first kEgressRequestsShown requests, and how
+// many more there were ("requests_omitted").
 std::string RecordJson(const EgressRecord& record);
 
 }  // namespace taskcell::gateway

@@ -116,10 +116,10 @@ std::string Post(uint16_t port, std::string_view path, std::string_view body,
   return request + std::string(body);
 }
 
-HttpAnswer Exchange(uint16_t port, std::string_view bytes) {
+HttpAnswer Exchange(uint16_t port, std::string_view bytes, int timeout_ms) {
   HttpClient client(port);
   if (!client.IsConnected() || !client.Send(bytes)) return {};
-  return client.Read();
+  return client.Read(timeout_ms);
 }
 
 }  // namespace taskcell::gateway

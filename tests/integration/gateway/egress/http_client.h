@@ -45,6 +45,6 @@ std::string Post(uint16_t port, std::string_view path, std::string_view body,
                  std::string_view headers = "");
 
 // One request on a connection of its own.
-HttpAnswer Exchange(uint16_t port, std::string_view bytes);
+HttpAnswer Exchange(uint16_t port, std::string_view bytes, int timeout_ms = 10'000);
 
 }  // namespace taskcell::gateway

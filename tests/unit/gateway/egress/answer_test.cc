@@ -107,6 +107,23 @@ TEST(AnswerReaderTest, GarbageIsCountedAndPrintable) {
   EXPECT_EQ(odd.finish, "\\x1b[31m");
 }
 
+TEST(AnswerReaderTest, DepthIsBoundedAt64AndValuesAtAHundredThousand) {
+  auto unread = [](std::string_view value) {
+    return Read(WireApi::kOpenAiChat, false, "{\"x\":" + std::string(value) + "}", 64U << 10)
+        .unread;
+  };
+  EXPECT_EQ(unread(std::string(63, '[') + std::string(63, ']')), 0U);
+  EXPECT_EQ(unread(std::string(64, '[') + std::string(64, ']')), 1U);
+  EXPECT_EQ(unread("\"" + std::string(100, '[') + "\\\"" + std::string(100, '[') + "\""), 0U);
+  auto list = [](std::size_t commas) {
+    std::string text = "[0";
+    for (std::size_t count = 0; count < commas; ++count) text += ",0";
+    return text + "]";
+  };
+  EXPECT_EQ(unread(list(99'998)), 0U);  // and two brackets
+  EXPECT_EQ(unread(list(99'999)), 1U);
+}
+
 TEST(AnswerReaderTest, EventsAndDocumentsAreBoundedAt4MiB) {
   auto event = [](std::size_t bytes) {
     std::string text = "data: {\"choices\":[{\"finish_reason\":\"stop\"}],\"x\":\"";

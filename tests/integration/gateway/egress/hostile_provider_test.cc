@@ -1,0 +1,224 @@
+#include <dirent.h>
+
+#include <fstream>
+#include <thread>
+
+#include "launcher/base/text.h"
+#include "tests/integration/gateway/egress/broker_fixture.h"
+
+namespace taskcell::gateway {
+namespace {
+
+// What a hostile or broken provider answers.
+class HostileProviderTest : public BrokerTest {
+ protected:
+  // A cell whose provider misbehaves as `mode` says and has two seconds for an answer.
+  Cell AttachMode(const std::string& mode) {
+    Route route = MakeRoute(WireApi::kOpenAiChat, "/mode/" + mode);
+    route.limits.upstream_idle_seconds = 2;
+    return Attach(std::move(route));
+  }
+};
+
+int OpenDescriptors() {
+  int count = 0;
+  DIR* directory = ::opendir("/proc/self/fd");
+  while (::readdir(directory) != nullptr) ++count;
+  ::closedir(directory);
+  return count;
+}
+
+long ResidentKiB() {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
+  }
+  return 0;
+}
+
+TEST_F(HostileProviderTest, EveryBadAnswerHasItsStatusAndCode) {
+  struct Row {
+    const char* mode;
+    int status;
+    const char* code;  // of the record; "": relayed as it was
+    bool is_whole;
+  } rows[] = {
+      {"401", 401, "", true},
+      {"402", 402, "", true},
+      {"403", 403, "", true},
+      {"429", 429, "", true},
+      {"500", 500, "", true},
+      {"529", 529, "", true},
+      {"redirect", 502, "egress_redirect", true},
+      {"gzip-bomb", 502, "egress_encoding", true},
+      {"header-flood", 502, "egress_upstream_head", true},
+      {"garbage", 502, "egress_unreachable", true},
+      {"hang", 504, "egress_timeout", true},
+      {"half", 200, "egress_cut", false},
+      {"half-stream", 200, "egress_cut", false},
+      {"hang-in-body", 200, "egress_timeout", false},
+      {"huge", 200, "egress_bytes", false},
+      {"garbage-json", 200, "", true},
+      {"both-framings", 200, "", true},
+  };
+  for (const Row& row : rows) {
+    Cell cell = AttachMode(row.mode);
+    HttpAnswer answer = Chat(cell.port);
+    EXPECT_EQ(answer.status, row.status) << row.mode << answer.body.substr(0, 200);
+    EXPECT_EQ(answer.is_whole, row.is_whole) << row.mode;
+    EgressRecord record = cell.handle->Detach();
+    ASSERT_EQ(record.requests.size(), 1U) << row.mode;
+    EXPECT_EQ(record.requests[0].code, row.code) << row.mode;
+    bool is_bound = std::string_view(row.code) == "egress_bytes";  // the cell's, not the provider's
+    EXPECT_EQ(record.totals.refused, is_bound ? 1U : 0U) << row.mode;
+    bool is_failure = *row.code != 0 && !is_bound;
+    EXPECT_EQ(record.totals.upstream_failures, is_failure ? 1U : 0U) << row.mode;
+    bool sums_up = record.totals.bytes_down <= kEgressBytesDown;
+    EXPECT_TRUE(sums_up) << row.mode << record.totals.bytes_down;
+  }
+  // Nothing is left of all that: a good provider is reached.
+  Cell cell = AttachChat();
+  EXPECT_EQ(Chat(cell.port).status, 200);
+}
+
+TEST_F(HostileProviderTest, TheEvidenceNamesWhatTheAccountDid) {
+  auto totals = [this](const char* mode) {
+    Cell cell = AttachMode(mode);
+    (void)Chat(cell.port);
+    return cell.handle->Detach().totals;
+  };
+  EXPECT_EQ(totals("401").auth_failures, 1U);
+  EXPECT_EQ(totals("403").auth_failures, 1U);
+  EXPECT_EQ(totals("402").billing, 1U);
+  EXPECT_EQ(totals("402").rate_limited, 0U);
+  EXPECT_EQ(totals("429").rate_limited, 1U);
+  EXPECT_EQ(totals("429").retry_after_seconds, 30);
+  EXPECT_EQ(totals("500").provider_errors, 1U);
+  EXPECT_EQ(totals("529").last_upstream_status, 529);
+  EXPECT_EQ(totals("hang").upstream_failures, 1U);
+  EXPECT_EQ(totals("hang").model_calls, 0U);
+}
+
+TEST_F(HostileProviderTest, NobodyThere) {
+  Route route = MakeRoute(WireApi::kOpenAiChat);
+  route.upstream.port = 1;
+  Cell cell = Attach(std::move(route));
+  HttpAnswer answer = Chat(cell.port);
+  EXPECT_EQ(answer.status, 502);
+  EXPECT_NE(answer.body.find("egress_unreachable"), std::string::npos) << answer.body;
+}
+
+TEST_F(HostileProviderTest, ARedirectIsNeitherFollowedNorPassedOn) {
+  Cell cell = AttachMode("redirect");
+  HttpAnswer answer = Chat(cell.port);
+  EXPECT_EQ(answer.status, 502);
+  EXPECT_EQ(answer.head.find("location"), std::string::npos);
+  EXPECT_EQ(NewLog().size(), 1U);
+}
+
+TEST_F(HostileProviderTest, AnEchoedCredentialDoesNotReachTheCell) {
+  Cell in_header = AttachMode("echo-header");
+  HttpAnswer header = Chat(in_header.port);
+  EXPECT_EQ(header.status, 200);
+  EXPECT_NE(header.head.find("x-request-id: redacted"), std::string::npos) << header.head;
+  EXPECT_EQ(header.head.find(kRealKey), std::string::npos);
+  EXPECT_TRUE(in_header.handle->Detach().totals.credential_echoed);
+
+  Cell in_body = AttachMode("echo-body");
+  HttpAnswer body = Chat(in_body.port);
+  EXPECT_EQ(body.status, 200);
+  EXPECT_FALSE(body.is_whole);
+  EXPECT_EQ(body.body, "data: before ");
+  EgressRecord record = in_body.handle->Detach();
+  EXPECT_TRUE(record.totals.credential_echoed);
+  EXPECT_EQ(record.requests[0].code, "egress_credential_echo");
+  EXPECT_EQ(RecordJson(record).find(kRealKey), std::string::npos);
+
+  Cell control = AttachMode("garbage-json");
+  (void)Chat(control.port);
+  EXPECT_FALSE(control.handle->Detach().totals.credential_echoed);
+}
+
+TEST_F(HostileProviderTest, EventsAreNotHeldBack) {
+  Cell cell = AttachMode("slow");
+  HttpAnswer answer = Chat(cell.port);
+  ASSERT_TRUE(answer.is_whole);
+  // 40 events, 50 ms apart: each arrives on its own, pings too.
+  ASSERT_GE(answer.arrivals_ms.size(), 35U);
+  EXPECT_LT(answer.arrivals_ms.front(), 1000);
+  EXPECT_GT(answer.arrivals_ms.back() - answer.arrivals_ms.front(), 1500);
+  EXPECT_NE(answer.body.find(": ping"), std::string::npos);
+}
+
+TEST_F(HostileProviderTest, ASlowReaderStopsTheProviderNotTheMemory) {
+  Cell cell = AttachMode("large");
+  HttpClient client(cell.port);
+  ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  long before = ResidentKiB();
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  EXPECT_LT(ResidentKiB() - before, 4096);
+  EXPECT_LT(cell.handle->Totals().bytes_down, 16U << 20);
+  HttpAnswer answer = client.Read();
+  EXPECT_TRUE(answer.is_whole);
+  EXPECT_EQ(answer.body.size(), 32U << 20);
+}
+
+TEST_F(HostileProviderTest, AReaderThatNeverReadsIsCut) {
+  Route route = MakeRoute(WireApi::kOpenAiChat, "/mode/large");
+  route.limits.client_stall_seconds = 1;
+  Cell cell = Attach(std::move(route));
+  HttpClient client(cell.port);
+  ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+  for (int tries = 0; tries < 50 && cell.handle->Record().requests.empty(); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_EQ(cell.handle->Record().requests.size(), 1U);
+  EXPECT_EQ(cell.handle->Record().requests[0].code, "egress_client_gone");
+}
+
+TEST_F(HostileProviderTest, AClientThatGoesAwayEndsItsTransfer) {
+  Cell cell = AttachMode("hang");
+  {
+    HttpClient client(cell.port);
+    ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(cell.handle->Record().requests.empty());
+  }
+  for (int tries = 0; tries < 20 && cell.handle->Record().requests.empty(); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_EQ(cell.handle->Record().requests.size(), 1U);  // long before the two seconds
+  EXPECT_EQ(cell.handle->Record().requests[0].code, "egress_client_gone");
+}
+
+TEST_F(HostileProviderTest, DetachingLeavesNothingBehind) {
+  int before = OpenDescriptors();
+  {
+    Cell cell = AttachMode("hang");
+    HttpClient client(cell.port);
+    HttpClient idle(cell.port);
+    ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EgressRecord record = cell.handle->Detach();
+    ASSERT_EQ(record.requests.size(), 1U);
+    EXPECT_EQ(record.requests[0].code, "egress_detached");
+    EXPECT_TRUE(client.IsClosed());
+    EXPECT_TRUE(idle.IsClosed());
+    EXPECT_FALSE(HttpClient(cell.port).IsConnected());
+    EXPECT_EQ(cell.handle->Detach().requests.size(), 1U);  // again: the same record
+  }
+  broker_.reset();
+  EXPECT_LE(OpenDescriptors(), before);
+}
+
+TEST_F(HostileProviderTest, TheBrokerCanEndBeforeItsCells) {
+  Cell cell = AttachMode("hang");
+  HttpClient client(cell.port);
+  ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  broker_.reset();
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(cell.handle->Detach().requests.size(), 1U);
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
