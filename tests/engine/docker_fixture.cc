@@ -1,51 +1,22 @@
 #include "tests/engine/docker_fixture.h"
 
-#include <grp.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/random.h"
 #include "probe/engine/client.h"
+#include "tests/support/as_test_user.h"
 
 namespace taskcell::test {
 namespace {
 
 using Json = nlohmann::json;
 
-// Everything here runs as the test user: a gateway is never root. The directory and the copy of the
-// actor are made before the ids are given up.
-class AsTestUser : public testing::Environment {
- public:
-  void SetUp() override {
-    if (::geteuid() != 0) return;
-    auto user = TestUser();
-    if (!user.has_value()) return;
-    char pattern[] = "/tmp/taskcell-engine-test-XXXXXX";
-    if (::mkdtemp(pattern) == nullptr) std::abort();
-    directory = pattern;
-    actor = directory + "/actor";
-    std::filesystem::copy_file(CELL_ACTOR_PATH, actor);
-    if (::chmod(actor.c_str(), 0755) != 0 ||
-        ::chown(directory.c_str(), user->uid, user->gid) != 0 || ::setgroups(0, nullptr) != 0 ||
-        ::setresgid(user->gid, user->gid, user->gid) != 0 ||
-        ::setresuid(user->uid, user->uid, user->uid) != 0)
-      std::abort();
-  }
-  void TearDown() override {
-    // As the user now: the directory itself stays behind in the root-owned /tmp only when someone
-    // else wrote into it.
-    if (!directory.empty()) std::filesystem::remove_all(directory);
-  }
-  static inline std::string directory;
-  static inline std::string actor;
-};
 [[maybe_unused]] const auto* const kAsTestUser =
-    testing::AddGlobalTestEnvironment(new AsTestUser);  // NOLINT: gtest owns it
+    testing::AddGlobalTestEnvironment(new AsTestUser({CELL_ACTOR_PATH}));  // NOLINT: gtest owns it
 
 std::string RandomHex() {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -77,17 +48,16 @@ bool CgroupExists(const std::string& line) {
 }  // namespace
 
 void DockerTest::SetUp() {
-  TASKCELL_REQUIRE(!AsTestUser::directory.empty() || ::geteuid() != 0,
+  TASKCELL_REQUIRE(!AsTestUser::directory().empty(),
                    "needs the user taskcell-test (tests/support/fixture.sh up)");
   socket_ = DockerSocket();
   TASKCELL_REQUIRE(!socket_.empty(),
                    "needs a Docker engine on the test socket (tests/support/fixture.sh engine-up)");
-  actor_ = AsTestUser::actor.empty() ? CELL_ACTOR_PATH : AsTestUser::actor;
+  actor_ = AsTestUser::Copy("taskcell-cell-actor");
   init_ = actor_;
   run_id_ = RandomHex();
   home_label_ = RandomHex();
-  sandbox_ =
-      (AsTestUser::directory.empty() ? "/tmp" : AsTestUser::directory) + "/sandbox-" + run_id_;
+  sandbox_ = AsTestUser::directory() + "/sandbox-" + run_id_;
   run_directory_ = sandbox_ + "/" + run_id_;
   ASSERT_EQ(::mkdir(sandbox_.c_str(), 0700), 0);
   ASSERT_EQ(::mkdir(run_directory_.c_str(), 0700), 0);
