@@ -15,7 +15,7 @@ void Limit(Io& io, Value& limit) {
   bool present = limit.has_value();
   uint64_t number = limit.value_or(0);
   io.Flag(present);
-  io.Number(number);
+  if (present) io.Number(number);
   if constexpr (!std::is_const_v<Value>) limit = present ? std::optional(number) : std::nullopt;
 }
 
