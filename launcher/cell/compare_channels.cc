@@ -1,0 +1,90 @@
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <net/if.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "launcher/base/text.h"
+#include "launcher/cell/compare_parts.h"
+
+namespace taskcell::cell {
+namespace {
+
+// Devices the kernel puts into every new network namespace by itself when a tunnel module is loaded
+// on the host (net.core.fb_tunnels_only_for_init_net). Without CAP_NET_ADMIN nobody brings them up.
+constexpr std::string_view kFallbackTunnels[] = {
+    "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"};
+
+bool IsIdleTunnel(const InterfaceSeen& interface) {
+  bool named = std::find(std::begin(kFallbackTunnels), std::end(kFallbackTunnels),
+                         interface.name) != std::end(kFallbackTunnels);
+  return named && (interface.flags & IFF_UP) == 0;
+}
+
+void CompareInterfaces(const InsideAttestation& seen, Mismatches& found) {
+  bool loopback = false;
+  for (const InterfaceSeen& interface : seen.interfaces) {
+    bool is_lo = interface.name == "lo" && (interface.flags & IFF_LOOPBACK) != 0;
+    loopback = loopback || (is_lo && (interface.flags & IFF_UP) != 0);
+    if (is_lo || IsIdleTunnel(interface)) continue;
+    found.Add(Text("interface:", Printable(interface.name)), "none but lo",
+              (interface.flags & IFF_UP) != 0 ? "up" : "there, down");
+  }
+  if (!loopback) found.Add("interface:lo", "up", "missing or down");
+}
+
+// In /proc/net/route the interface is the first word of a line, in ipv6_route the last; a line of
+// headings starts with "Iface".
+void CompareRoutes(const InsideAttestation& seen, Mismatches& found) {
+  for (std::string_view line : Split(seen.routes, '\n')) {
+    std::vector<std::string_view> words = Words(line);
+    if (words.empty() || words[0] == "Iface" || words[0] == "lo" || words.back() == "lo") continue;
+    found.Add("routes", "none but lo's", Printable(line));
+  }
+}
+
+void CompareNetwork(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found) {
+  bool wants_listener = plan.network == NetworkMode::kProvider;
+  if (wants_listener != (seen.listener_port != 0)) {
+    found.Add("listener", wants_listener ? "a port" : "none", Text("port ", seen.listener_port));
+  }
+  if (plan.network == NetworkMode::kOpen) return;
+  CompareInterfaces(seen, found);
+  CompareRoutes(seen, found);
+}
+
+// 0, 1 and 2 are whatever the caller or the engine gave: a terminal, a pipe, a plain file. A
+// directory among them would be a way to the host's files.
+bool IsStream(const DescriptorSeen& descriptor) {
+  return descriptor.fd >= 0 && descriptor.fd <= 2 && descriptor.access != O_PATH &&
+         !S_ISDIR(descriptor.mode) && !S_ISBLK(descriptor.mode);
+}
+
+bool IsLimitFile(const DescriptorSeen& descriptor) {
+  bool cgroup =
+      descriptor.filesystem == CGROUP_SUPER_MAGIC || descriptor.filesystem == CGROUP2_SUPER_MAGIC;
+  return cgroup && S_ISREG(descriptor.mode) && descriptor.access == O_RDONLY;
+}
+
+void CompareDescriptors(const InsideAttestation& seen, Mismatches& found) {
+  bool gate = false;
+  for (const DescriptorSeen& descriptor : seen.descriptors) {
+    if (IsStream(descriptor) || IsLimitFile(descriptor)) continue;
+    if (descriptor.fd > 2 && S_ISSOCK(descriptor.mode) && !gate) {
+      gate = true;
+      continue;
+    }
+    found.Add(Text("descriptor:", descriptor.fd), "closed", Printable(descriptor.target));
+  }
+  if (!gate) found.Add("descriptor:gate", "open", "none");
+}
+
+}  // namespace
+
+void CompareChannels(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found) {
+  CompareNetwork(plan, seen, found);
+  CompareDescriptors(seen, found);
+}
+
+}  // namespace taskcell::cell

@@ -1,0 +1,292 @@
+#include "launcher/cell/compare.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <net/if.h>
+#include <sys/stat.h>
+
+#include <functional>
+
+#include "launcher/base/text.h"
+#include "launcher/cell/denied_calls.h"
+#include "tests/unit/launcher/cell/sample_attestation.h"
+#include "tests/unit/launcher/cell/sample_plan.h"
+
+namespace taskcell::cell {
+namespace {
+
+CellPlan PlanFor(Engine engine) {
+  CellPlan plan = SamplePlan();
+  if (engine != Engine::kNative) return plan;
+  plan.root = RootKind::kHost;
+  plan.root_source.clear();
+  plan.image_environment.clear();
+  return plan;
+}
+
+std::string DescribeAll(const std::vector<Mismatch>& mismatches) {
+  std::string text;
+  for (const Mismatch& mismatch : mismatches) text += Describe(mismatch) + "\n";
+  return text;
+}
+
+struct Deviation {
+  const char* name;
+  const char* field;
+  std::function<void(Attestation&)> change;
+  bool is_limit = false;
+  Engine engine = Engine::kNative;
+};
+
+class CompareTest : public ::testing::TestWithParam<Deviation> {};
+
+// The promise of Compare: a cell that differs in one field has exactly that mismatch, and the same
+// cell without the difference has none.
+TEST_P(CompareTest, ADeviationInOneFieldIsExactlyThatMismatch) {
+  const Deviation& deviation = GetParam();
+  CellPlan plan = PlanFor(deviation.engine);
+  Attestation seen = MatchingAttestation(plan, deviation.engine);
+  std::vector<Mismatch> none = Compare(plan, deviation.engine, seen);
+  ASSERT_TRUE(none.empty()) << DescribeAll(none);
+  deviation.change(seen);
+  std::vector<Mismatch> found = Compare(plan, deviation.engine, seen);
+  ASSERT_EQ(found.size(), 1U) << DescribeAll(found);
+  EXPECT_EQ(found[0].field, deviation.field);
+  EXPECT_EQ(found[0].is_limit, deviation.is_limit);
+  EXPECT_FALSE(found[0].planned.empty());
+  EXPECT_FALSE(found[0].found.empty());
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Deviation>& tested) { return tested.param.name; }
+
+using Seen = Attestation&;
+
+INSTANTIATE_TEST_SUITE_P(
+    Process, CompareTest,
+    ::testing::Values(
+        Deviation{"Pid", "pid", [](Seen s) { s.inside.pid = 2; }},
+        Deviation{"RealUid", "uid", [](Seen s) { s.inside.uids[0] = 0; }},
+        Deviation{"EffectiveUid", "uid", [](Seen s) { s.inside.uids[1] = 0; }},
+        Deviation{"SavedUid", "uid", [](Seen s) { s.inside.uids[2] = 0; }},
+        Deviation{"FileSystemUid", "uid", [](Seen s) { s.inside.uids[3] = 0; }},
+        Deviation{"RealGid", "gid", [](Seen s) { s.inside.gids[0] = 0; }},
+        Deviation{"FileSystemGid", "gid", [](Seen s) { s.inside.gids[3] = 42; }},
+        Deviation{"Group", "groups", [](Seen s) { s.inside.groups = {42}; }},
+        Deviation{"GroupBesideTheOwn", "groups", [](Seen s) { s.inside.groups.push_back(42); },
+                  false, Engine::kDocker},
+        Deviation{"Inheritable", "capabilities.inheritable",
+                  [](Seen s) { s.inside.capabilities[0] = 1; }},
+        Deviation{"Permitted", "capabilities.permitted",
+                  [](Seen s) { s.inside.capabilities[1] = 1; }},
+        Deviation{"Effective", "capabilities.effective",
+                  [](Seen s) { s.inside.capabilities[2] = 1; }},
+        Deviation{"Bounding", "capabilities.bounding",
+                  [](Seen s) { s.inside.capabilities[3] = 1U << 21U; }},
+        Deviation{"Ambient", "capabilities.ambient", [](Seen s) { s.inside.capabilities[4] = 1; }},
+        Deviation{"NoNewPrivileges", "no_new_privileges",
+                  [](Seen s) { s.inside.no_new_privileges = false; }},
+        Deviation{"Dumpable", "dumpable", [](Seen s) { s.inside.dumpable = true; }},
+        Deviation{"Hostname", "hostname", [](Seen s) { s.inside.hostname = "host"; }},
+        Deviation{"WorkingDirectory", "working_directory",
+                  [](Seen s) { s.inside.working_directory = "(unreachable)/root"; }},
+        Deviation{"Environment", "environment:SECRET",
+                  [](Seen s) { s.inside.environment_names.emplace_back("SECRET"); }},
+        Deviation{"EnvironmentOfAnEngine", "environment:LD_PRELOAD",
+                  [](Seen s) { s.inside.environment_names.emplace_back("LD_PRELOAD"); }, false,
+                  Engine::kDocker},
+        Deviation{"HostPid", "host_pid", [](Seen s) { s.outside.host_pid = 0; }},
+        Deviation{"HostUid", "host_uid", [](Seen s) { s.outside.host_uids.fill(0); }},
+        Deviation{"HostUidsDiffer", "host_uid", [](Seen s) { s.outside.host_uids[2] = 1; }},
+        Deviation{"HostGid", "host_gid", [](Seen s) { s.outside.host_gids.fill(0); }}),
+    NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Witness, CompareTest,
+    ::testing::Values(
+        Deviation{"Seccomp", "seccomp", [](Seen s) { s.inside.witness_seccomp_mode = 0; }},
+        Deviation{"Landlock", "landlock", [](Seen s) { s.inside.landlock_applied = false; }},
+        Deviation{"Nofile", "limits.nofile", [](Seen s) { ++s.inside.witness_nofile; }, true},
+        Deviation{"Core", "limits.core", [](Seen s) { s.inside.witness_core = 1; }, true},
+        Deviation{"RowTwice", "denied:mount",
+                  [](Seen s) {
+                    s.inside.denied_calls.push_back({"mount", EPERM});
+                  }},
+        Deviation{"UnknownRow", "denied:dance",
+                  [](Seen s) {
+                    s.inside.denied_calls.push_back({"dance", EPERM});
+                  }}),
+    NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Limits, CompareTest,
+    ::testing::Values(
+        Deviation{"MemoryInside", "limits.memory",
+                  [](Seen s) { *s.inside.limits.memory_bytes += 4096; }, true},
+        Deviation{"MemoryInsideLower", "limits.memory",
+                  [](Seen s) { *s.inside.limits.memory_bytes -= 4096; }, true},
+        Deviation{"MemoryUnlimited", "limits.memory",
+                  [](Seen s) { s.inside.limits.memory_bytes = LimitsSeen::kUnlimited; }, true},
+        Deviation{"MemoryOutside", "limits.memory",
+                  [](Seen s) { s.outside.limits.memory_bytes = LimitsSeen::kUnlimited; }, true},
+        Deviation{"MemoryOutsideMissing", "limits.memory",
+                  [](Seen s) { s.outside.limits.memory_bytes.reset(); }, true},
+        Deviation{"MemoryLowerOutsideWithoutInside", "limits.memory",
+                  [](Seen s) {
+                    s.inside.limits.memory_bytes.reset();
+                    *s.outside.limits.memory_bytes -= 4096;
+                  },
+                  true},
+        Deviation{"Swap", "limits.memory_and_swap",
+                  [](Seen s) { *s.inside.limits.memory_and_swap_bytes *= 2; }, true},
+        Deviation{"SwapOutside", "limits.memory_and_swap",
+                  [](Seen s) { *s.outside.limits.memory_and_swap_bytes *= 2; }, true},
+        Deviation{"SwapOutsideMissing", "limits.memory_and_swap",
+                  [](Seen s) { s.outside.limits.memory_and_swap_bytes.reset(); }, true},
+        Deviation{"Pids", "limits.pids", [](Seen s) { ++*s.inside.limits.pids; }, true},
+        Deviation{"PidsOutside", "limits.pids",
+                  [](Seen s) { s.outside.limits.pids = LimitsSeen::kUnlimited; }, true},
+        Deviation{"CpuQuota", "limits.cpu", [](Seen s) { ++*s.inside.limits.cpu_quota_us; }, true},
+        Deviation{"CpuQuotaLower", "limits.cpu", [](Seen s) { --*s.inside.limits.cpu_quota_us; },
+                  true},
+        Deviation{"CpuPeriod", "limits.cpu", [](Seen s) { s.inside.limits.cpu_period_us = 50'000; },
+                  true},
+        Deviation{"CpuOutside", "limits.cpu",
+                  [](Seen s) { s.outside.limits.cpu_quota_us = LimitsSeen::kUnlimited; }, true},
+        Deviation{"CpuOutsideMissing", "limits.cpu",
+                  [](Seen s) { s.outside.limits.cpu_period_us.reset(); }, true}),
+    NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Channels, CompareTest,
+    ::testing::Values(
+        Deviation{"Interface", "interface:eth0",
+                  [](Seen s) {
+                    s.inside.interfaces.push_back({"eth0", 0});
+                  }},
+        Deviation{"TunnelUp", "interface:sit0",
+                  [](Seen s) { s.inside.interfaces[1].flags |= IFF_UP; }},
+        Deviation{"LoopbackDown", "interface:lo",
+                  [](Seen s) { s.inside.interfaces[0].flags = IFF_LOOPBACK; }},
+        Deviation{"LoopbackMissing", "interface:lo",
+                  [](Seen s) { s.inside.interfaces.erase(s.inside.interfaces.begin()); }},
+        Deviation{"Route", "routes",
+                  [](Seen s) { s.inside.routes += "eth0\t00000000\t010011AC\t0003\n"; }},
+        Deviation{"Route6", "routes",
+                  [](Seen s) { s.inside.routes += "00 00 00 00 00 0 0 0 0     eth0\n"; }},
+        Deviation{"Listener", "listener", [](Seen s) { s.inside.listener_port = 0; }},
+        Deviation{"ExtraDescriptor", "descriptor:7",
+                  [](Seen s) {
+                    s.inside.descriptors.push_back({7, "/", S_IFDIR | 0755, O_RDONLY, 0});
+                  }},
+        Deviation{"SecondSocket", "descriptor:8",
+                  [](Seen s) {
+                    s.inside.descriptors.push_back({8, "socket:[5]", S_IFSOCK, O_RDWR, 0});
+                  }},
+        Deviation{"DirectoryAsInput", "descriptor:0",
+                  [](Seen s) { s.inside.descriptors[0].mode = S_IFDIR | 0755; }},
+        Deviation{"PathAsInput", "descriptor:0",
+                  [](Seen s) { s.inside.descriptors[0].access = O_PATH; }},
+        Deviation{"DiskAsInput", "descriptor:0",
+                  [](Seen s) { s.inside.descriptors[0].mode = S_IFBLK | 0666; }},
+        Deviation{"WritableLimitFile", "descriptor:4",
+                  [](Seen s) { s.inside.descriptors[4].access = O_RDWR; }},
+        Deviation{"LimitDirectory", "descriptor:4",
+                  [](Seen s) { s.inside.descriptors[4].mode = S_IFDIR | 0755; }},
+        Deviation{"LimitFileElsewhere", "descriptor:4",
+                  [](Seen s) { s.inside.descriptors[4].filesystem = EXT4_SUPER_MAGIC; }},
+        Deviation{"NoGate", "descriptor:gate",
+                  [](Seen s) { s.inside.descriptors.erase(s.inside.descriptors.begin() + 3); }}),
+    NameOf);
+
+// Every row the witness has to show, one by one: missing, or with another outcome.
+TEST(CompareWitnessTest, EachRowIsRequiredAndItsOutcomeToo) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  for (std::size_t index = 0; index < DeniedCallRules().size(); ++index) {
+    std::string field = Text("denied:", DeniedCallRules()[index].name);
+    Attestation seen = MatchingAttestation(plan, Engine::kNative);
+    auto row = seen.inside.denied_calls.begin() + static_cast<std::ptrdiff_t>(index);
+    row->result = 0;
+    std::vector<Mismatch> succeeded = Compare(plan, Engine::kNative, seen);
+    ASSERT_EQ(succeeded.size(), 1U) << DescribeAll(succeeded);
+    EXPECT_EQ(succeeded[0].field, field);
+    EXPECT_EQ(succeeded[0].found, "it succeeded");
+    row->result = E2BIG;
+    EXPECT_EQ(Compare(plan, Engine::kNative, seen).size(), 1U) << field;
+    seen.inside.denied_calls.erase(row);
+    std::vector<Mismatch> missing = Compare(plan, Engine::kNative, seen);
+    ASSERT_EQ(missing.size(), 1U) << DescribeAll(missing);
+    EXPECT_EQ(missing[0].found, "not tried");
+  }
+}
+
+TEST(CompareWitnessTest, RowsOfLandlockAreNotAskedOfAKernelWithoutIt) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  seen.inside.landlock_abi = 0;
+  seen.inside.landlock_applied = false;
+  std::erase_if(seen.inside.denied_calls, [](const DeniedCall& call) {
+    return call.name == "write /proc/self/comm" || call.name == "signal init";
+  });
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+}
+
+TEST(CompareLimitsTest, TheRoundingOfTheKernelIsNoDifference) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  plan.limits.memory_bytes += 100;
+  plan.limits.cpu_millis = 333;
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  for (LimitsSeen* limits : {&seen.inside.limits, &seen.outside.limits}) {
+    limits->memory_bytes = *limits->memory_bytes - 100;
+    limits->memory_and_swap_bytes = limits->memory_bytes;
+    limits->cpu_quota_us = 3330;  // of 10 ms: 3330 exactly
+    limits->cpu_period_us = 10'000;
+  }
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+  seen.inside.limits.cpu_period_us = 100'001;  // 33300.333 us: rounded down or up
+  seen.inside.limits.cpu_quota_us = 33'300;
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+  seen.inside.limits.cpu_quota_us = 33'301;
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+  seen.inside.limits.cpu_quota_us = 33'302;
+  EXPECT_EQ(Compare(plan, Engine::kNative, seen).size(), 1U);
+}
+
+TEST(CompareLimitsTest, ATighterSurroundingIsFineWhenTheCellsOwnLimitIsRight) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  *seen.outside.limits.memory_bytes /= 2;
+  *seen.outside.limits.memory_and_swap_bytes /= 2;
+  *seen.outside.limits.pids /= 2;
+  *seen.outside.limits.cpu_quota_us /= 2;
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+}
+
+TEST(CompareLimitsTest, FilesThatAreMissingInsideNeedAnExactOutside) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  seen.inside.limits = {};
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+  --*seen.outside.limits.pids;
+  EXPECT_EQ(Compare(plan, Engine::kNative, seen).size(), 1U);
+}
+
+TEST(CompareNetworkTest, WithoutProviderThereIsNoListener) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  plan.network = NetworkMode::kNone;
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+  seen.inside.listener_port = 1;
+  EXPECT_EQ(Compare(plan, Engine::kNative, seen).size(), 1U);
+}
+
+TEST(DescribeTest, ItIsOneLineWithoutControlBytes) {
+  EXPECT_EQ(Describe({"limits.memory", "67108864", "unlimited", true}),
+            "limits.memory: planned 67108864, found unlimited");
+  EXPECT_EQ(Describe({"mount:/a\nb", "x", "\x1b[2J", false}),
+            "mount:/a\\nb: planned x, found \\x1b[2J");
+}
+
+}  // namespace
+}  // namespace taskcell::cell
