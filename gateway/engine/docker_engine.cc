@@ -15,8 +15,11 @@ std::string DockerEngine::Name() const { return Text("docker at ", client_.endpo
 Status DockerEngine::CheckReachable() {
   TRY(client_.Negotiate());
   info_ = TRY(client_.Info());
-  // A daemon that is half dead answers the above and fails here.
-  (void)TRY(client_.ListTasks(""));
+  // A daemon that is half dead answers the above and fails here. One that refuses the listing is
+  // alive all the same.
+  auto listed = client_.ListTasks("");
+  if (!listed.ok() && listed.error().code != "engine_unsupported")
+    return std::move(listed).error();
   return Ok();
 }
 

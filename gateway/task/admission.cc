@@ -1,7 +1,6 @@
 #include "gateway/task/admission.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
@@ -49,8 +48,8 @@ Status CheckNetwork(const AgentConfig& agent) {
       .Coded("network_disabled");
 }
 
-Status CheckUser() {
-  if (::geteuid() != 0) return Ok();
+Status CheckUser(uint32_t effective_uid) {
+  if (effective_uid != 0) return Ok();
   return Error(Kind::kConfig,
                "the gateway runs as root (uid 0); the sandbox refuses to start containers as root")
       .Coded("root_user");
@@ -167,7 +166,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   admission.own_settings = TRY(ReadTaskcellSettings(config));
   admission.runtime = TRY(ParseRuntime(agent.provider));
   TRY(CheckNetwork(agent));
-  TRY(CheckUser());
+  TRY(CheckUser(surroundings.effective_uid));
   TRY(ApplyLimits(agent.limits, admission.settings));
   TRY(ChooseModel(agent.model, admission));
   TRY(CheckTimeout(agent));

@@ -63,7 +63,9 @@ Result<RunDirectory> RunDirectory::Make(const Home& home, const std::string& run
 }
 
 RunDirectory::~RunDirectory() {
+  if (!own_.valid()) return;
   (void)Remove();  // ignoring: whoever cares has called it and read the result
+  RemoveEmptyParents();
 }
 
 Status RunDirectory::Remove() {

@@ -12,7 +12,8 @@ namespace taskcell::gateway {
 Result<std::string> MakeRunId();
 
 // <home>/sandbox/runs/<run id>: what one run keeps on disk while it lasts. Every level is a real
-// directory of this user with mode 0700. The destructor removes it with all that is in it.
+// directory of this user with mode 0700. A destructor that comes before Remove removes it with all
+// that is in it, and the levels above it where they are empty.
 class RunDirectory {
  public:
   // Error code workspace_failed when a level is a link, belongs to somebody else or is open to

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,6 +34,7 @@ Result<Programs> FindPrograms();
 // Everything of the world a task touches beside its home. An object serves one thread.
 struct Surroundings {
   Environment environment;
+  uint32_t effective_uid = 0;  // of this process; 0 is refused
   Programs programs;
   // The engine the settings name. Makes no request to it.
   std::function<Result<std::unique_ptr<CellEngine>>(const TaskcellSettings&)> make_engine;

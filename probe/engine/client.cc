@@ -10,6 +10,7 @@ namespace taskcell::probe {
 namespace {
 
 constexpr long kOk = 200;
+constexpr long kServerError = 500;
 constexpr long kCreated = 201;
 constexpr long kNoContent = 204;
 constexpr long kNotModified = 304;
@@ -163,7 +164,8 @@ Result<std::vector<ListedContainer>> EngineClient::ListTasks(const std::string& 
   filter.Close(']').Close('}');
   HttpAnswer answer =
       TRY(Call("GET", Text("/containers/json?all=1&filters=", Escape(filter.text()))));
-  if (answer.status != kOk) return Refused("container list", answer, "docker_unreachable");
+  if (answer.status >= kServerError) return Refused("container list", answer, "docker_unreachable");
+  if (answer.status != kOk) return Refused("container list", answer, "engine_unsupported");
   return ParseList(answer.body).With(Text("engine at ", endpoint().Describe()));
 }
 

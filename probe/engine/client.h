@@ -45,7 +45,8 @@ class EngineClient {
   // altogether, with one forced retry. Code cleanup_failed otherwise.
   Status Remove(const std::string& id);
 
-  // Containers in any state that carry the task label and, where not empty, this home label.
+  // Containers in any state that carry the task label and, where not empty, this home label. Codes:
+  // docker_unreachable (no answer, or a server error), engine_unsupported (another refusal).
   Result<std::vector<ListedContainer>> ListTasks(const std::string& home_label);
 
   static constexpr std::chrono::milliseconds kRemoveWait{8000};

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "gateway/egress/broker.h"
+#include "gateway/task/task.h"
+#include "launcher/base/result.h"
+
+namespace taskcell::gateway {
+
+// The world as it is: this process's environment, the engines of this host, a broker of its own.
+class HostSurroundings {
+ public:
+  // `cancel_fd` as in Surroundings. Error code workspace_failed when the programs are not found.
+  static Result<std::unique_ptr<HostSurroundings>> Make(int cancel_fd);
+
+  Surroundings& get() { return surroundings_; }
+
+ private:
+  HostSurroundings() = default;
+
+  std::unique_ptr<Broker> broker_;
+  Surroundings surroundings_;
+};
+
+// The engine `settings` name: "auto" is Docker, never native.
+Result<std::unique_ptr<CellEngine>> MakeHostEngine(const TaskcellSettings& settings);
+
+}  // namespace taskcell::gateway
