@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# demo.sh BIN_DIR: three tasks in native cells, from a home in the reference layout, by an unprivileged user, against a
+# model provider on loopback: one that works, one that attacks, one that is refused. Run as root.
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+user=taskcell-test
+bin=/var/lib/taskcell-test/bin
+"$here/fixture.sh" up "$1"
+uid=$(id -u $user)
+work=$(mktemp -d /run/taskcell-test/demo.XXXXXX)
+home=$work/home
+key=sk-demo-$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
+provider=
+memory_place=
+finish() {
+  [ -z "$provider" ] || kill "$provider" 2>/dev/null || true
+  [ -z "$memory_place" ] || chown $user:$user "$memory_place"
+  rm -rf "$work"
+}
+trap finish EXIT
+chmod 0755 "$work"
+
+make_home() {
+  install -d -m 0700 "$home" "$home/agents"
+  cat >"$home/config.toml" <<EOF
+[taskcell]
+engine = "native"
+
+[container.sandbox]
+memory_bytes = 536870912
+tmp_bytes = 67108864
+workspace_bytes = 67108864
+pids = 64
+
+[[accounts]]
+id = "demo"
+provider = "openai"
+api_key = "$key"
+EOF
+  head -c 32 /dev/urandom >"$home/.keyfile"
+  chmod 0600 "$home/config.toml" "$home/.keyfile"
+  for agent in researcher intruder; do
+    install -d "$home/agents/$agent/SKILLS"
+    cat >"$home/agents/$agent/agent.toml" <<EOF
+[agent]
+name = "$agent"
+[runtime]
+provider = "openai_compat"
+[model]
+preferred = "openai/demo-model"
+[container]
+sandbox_enabled = true
+network_access = true
+timeout_ms = 60000
+EOF
+    echo "You are $agent." >"$home/agents/$agent/SOUL.md"
+  done
+  cp "$here/hostile_task.py" "$home/agents/intruder/SKILLS/"
+  chown -R $user:$user "$home"
+}
+
+start_provider() { # SCENARIO: a name, or a file
+  [ -z "$provider" ] || kill "$provider" 2>/dev/null || true
+  rm -f "$work/port"
+  python3 "$here/provider.py" --key "$key" --scenario "$1" --port-file "$work/port" --lifetime 120 \
+    >"$work/provider.log" 2>&1 &
+  provider=$!
+  for _ in $(seq 100); do
+    [ ! -s "$work/port" ] || break
+    sleep 0.05
+  done
+  port=$(cat "$work/port")
+}
+
+run_task() { # AGENT PROMPT: the JSON result on stdout
+  "$here/delegate.sh" exec $user env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/var/lib/taskcell-test/home \
+    OPENAI_BASE_URL="http://127.0.0.1:$port/v1" "$bin/taskcell" run "$1" "$2" --home "$home" --json
+}
+
+make_home
+started=$(date +%s)
+
+echo "== 1. A task that works: it writes and reads files in /workspace with its tools and replies from what it found"
+start_provider files
+run_task researcher "Make a value, keep it in /workspace, and tell me what it is." >"$work/1.json"
+python3 "$here/demo_report.py" receipt "$work/1.json"
+
+echo
+echo "== 2. A task that attacks: every attempt, and what came of it"
+cat >"$work/attack.json" <<EOF
+{"steps": [{"do": "shell", "command": "python3 /agent/SKILLS/hostile_task.py --key-file $home/.keyfile --host-port $port"}],
+ "reply": "{last}"}
+EOF
+start_provider "$work/attack.json"
+run_task intruder "Look around." >"$work/2.json"
+python3 "$here/demo_report.py" attempts "$work/2.json"
+
+echo
+echo "== 3. A task refused because its plan could not be met: the memory controller is no longer handed to the user"
+for memory_place in /sys/fs/cgroup/memory/taskcell/uid-$uid /sys/fs/cgroup/taskcell/uid-$uid; do
+  [ ! -d "$memory_place" ] || break
+done
+chown root:root "$memory_place"
+status=0
+run_task researcher "This must not run." >"$work/3.json" 2>"$work/3.err" || status=$?
+cat "$work/3.err"
+python3 "$here/demo_report.py" refusal "$work/3.json" $status
+
+left=$(pgrep -u $user -c . || true)
+runs=$(find "$home/sandbox/runs" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)
+cgroups=$(find /sys/fs/cgroup -type d -path "*/taskcell/uid-$uid/run-*" 2>/dev/null | wc -l)
+echo
+echo "left behind: $left processes, $runs run directories, $cgroups cgroups; $(($(date +%s) - started)) s in all"
+[ "$left$runs$cgroups" = 000 ]
