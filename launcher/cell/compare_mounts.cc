@@ -38,6 +38,7 @@ class MountComparison {
                           std::string_view planned);
   // Adds what is wrong with how `mount` is mounted; true where nothing is.
   bool CompareOptions(const Mounted& mount, bool read_only, bool exec, const std::string& field);
+  bool IsTmpfsMode(const PlannedTmpfs& planned, uint32_t mode) const;
   std::string WhyNotTmpfs(const Mounted& mount, const PlannedTmpfs& planned) const;
   uint64_t TmpfsSize(const std::string& target) const;
   bool IsPlanned(const std::string& target) const;
@@ -156,6 +157,15 @@ bool IsTmpfsSize(uint64_t planned, uint64_t seen) {
   return false;
 }
 
+// runc gives a tmpfs the mode of the image's own directory at that place, where there is one. What
+// it lets others do is nothing in a cell, which has one user; the owner must be able to use it.
+bool MountComparison::IsTmpfsMode(const PlannedTmpfs& planned, uint32_t mode) const {
+  constexpr uint32_t kOwner = 0700;
+  if (mode == planned.mode) return true;
+  if (engine_ == Engine::kNative) return false;
+  return planned.read_only || (mode & kOwner) == kOwner;
+}
+
 std::string MountComparison::WhyNotTmpfs(const Mounted& mount, const PlannedTmpfs& planned) const {
   const MountInfoLine& line = mount.line;
   if (line.type != "tmpfs" || line.root != "/") return Text("a ", Printable(line.type));
@@ -167,7 +177,7 @@ std::string MountComparison::WhyNotTmpfs(const Mounted& mount, const PlannedTmpf
   uint64_t size = TmpfsSize(planned.target);
   if (!IsTmpfsSize(planned.size_bytes, size)) return Text(size, " bytes");
   uint32_t mode = mount.seen.mode & kPermissionBits;
-  return mode == planned.mode ? "" : Text("mode ", mode, " (decimal)");
+  return IsTmpfsMode(planned, mode) ? "" : Text("mode ", mode, " (decimal)");
 }
 
 void MountComparison::CompareTmpfs(const PlannedTmpfs& planned) {

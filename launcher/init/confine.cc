@@ -36,10 +36,14 @@ bool MayBeWritable(std::string_view mount_point) {
          !IsAtOrBelow(mount_point, "/dev");
 }
 
-// A path that does not exist in this cell is granted nothing and is no failure.
+// A path that does not exist in this cell is granted nothing and is no failure. Of rights that only
+// a directory can have a file (an engine's /etc/hosts below a writable root) gets none: the kernel
+// refuses the rule otherwise.
 Status Grant(int ruleset, const std::string& path, uint64_t rights) {
   Result<UniqueFd> file = sys::Open(path, O_PATH);
   if (!file.ok()) return file.error().err == ENOENT ? Ok() : Status(std::move(file).error());
+  struct stat status = TRY(sys::Stat(file->get()));
+  if (!S_ISDIR(status.st_mode)) rights &= kUseFile | sys::kFsExecute | sys::kFsIoctlDevice;
   return sys::GrantBeneath(ruleset, file->get(), rights);
 }
 

@@ -131,7 +131,9 @@ Result<CreateCall> EncodeCreate(const CreateRequest& request, ApiVersion version
   AppendStrings(json, "Cmd", {});
   json.Key("User").String(Text(plan.uid, ":", plan.gid));
   json.Key("Hostname").String(plan.hostname);
-  json.Key("WorkingDir").String(plan.working_directory);
+  // Not the plan's: that is the job's, and an engine would make the directory in the image's root,
+  // whose mode then wins over the one asked for the tmpfs.
+  json.Key("WorkingDir").String("/");
   // A bare name unsets what the image sets: PID 1 starts without LD_PRELOAD and its like.
   AppendStrings(json, "Env", request.image_environment);
   json.Key("Healthcheck").Open('{');

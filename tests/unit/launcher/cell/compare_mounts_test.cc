@@ -148,6 +148,21 @@ INSTANTIATE_TEST_SUITE_P(
                   [](Seen s) { AddMount(s, "/tmp", "rw", "tmpfs", S_IFDIR | 01777); }}),
     NameOf);
 
+TEST(CompareMountsTest, AnImagesOwnModeIsTakenWhereTheOwnerCanStillUseTheTmpfs) {
+  CellPlan plan = SamplePlan();
+  plan.tmpfs.push_back({"/cover", 4096, 0555, false, true});
+  auto found = [&](const char* target, uint32_t mode) {
+    Attestation seen = MatchingAttestation(plan, Engine::kDocker);
+    SeenAt(seen.inside, target).mode = S_IFDIR | mode;
+    return Fields(Compare(plan, Engine::kDocker, seen));
+  };
+  EXPECT_EQ(found("/workspace", 0755), "");
+  EXPECT_EQ(found("/workspace", 01777), "");
+  EXPECT_EQ(found("/cover", 0), "") << "what is empty and read-only needs no mode";
+  EXPECT_NE(found("/workspace", 0577), "");
+  EXPECT_NE(found("/workspace", 0077), "");
+}
+
 TEST(CompareMountsTest, ATmpfsIsRoundedUpToAPage) {
   CellPlan plan = HostPlan();
   plan.tmpfs[0].size_bytes += 1;

@@ -44,7 +44,7 @@ TEST(CreateRequestTest, TheWholeBodyIsWhatThePlanAsksFor) {
   EXPECT_EQ(Body(Example()), Json::parse(R"({
     "Image":"sha256:aa",
     "Entrypoint":["/run/taskcell/init","--gate-path=/run/taskcell/gate.d/gate"], "Cmd":[],
-    "User":"100000:100001", "Hostname":"taskcell", "WorkingDir":"/workspace",
+    "User":"100000:100001", "Hostname":"taskcell", "WorkingDir":"/",
     "Env":["LD_PRELOAD"], "Healthcheck":{"Test":["NONE"]},
     "StopSignal":"SIGKILL", "StopTimeout":1,
     "AttachStdin":false, "AttachStdout":false, "AttachStderr":false, "OpenStdin":false, "Tty":false,

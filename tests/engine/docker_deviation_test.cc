@@ -1,0 +1,168 @@
+// One thing in the create request changed on its way to the real engine: exactly that shows in the
+// comparison, and nothing runs.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "tests/engine/docker_cell_fixture.h"
+
+namespace taskcell::test {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Deviation {
+  const char* name;
+  void (*change)(Json& body);
+  std::multiset<std::string> fields;
+};
+void PrintTo(const Deviation& deviation, std::ostream* out) { *out << deviation.name; }
+
+class DeviationTest : public DockerCellTest, public testing::WithParamInterface<Deviation> {};
+
+TEST_P(DeviationTest, ShowsAsExactlyItsMismatch) {
+  const Deviation& deviation = GetParam();
+  MakeJobImage();
+  auto proxy = ProxyThatChanges(deviation.change);
+  EngineAt(proxy->socket_path());
+  auto made = Make(AgentPlan());
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  EXPECT_TRUE(request_changed_) << "control: the request was changed";
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  EXPECT_EQ(session.Differences(), deviation.fields) << session.Described();
+  EXPECT_TRUE(made.value()->Kill().ok());
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+Json& Host(Json& body) { return body["HostConfig"]; }
+
+INSTANTIATE_TEST_SUITE_P(
+    OfTheEngine, DeviationTest,
+    testing::Values(
+        Deviation{"Memory",
+                  [](Json& b) { Host(b)["Memory"] = Host(b)["MemorySwap"] = 128 << 20; },
+                  {"limits.memory", "limits.memory_and_swap"}},
+        Deviation{"Swap", [](Json& b) { Host(b)["MemorySwap"] = -1; }, {"limits.memory_and_swap"}},
+        Deviation{"NoMemory",
+                  [](Json& b) { Host(b)["Memory"] = Host(b)["MemorySwap"] = 0; },
+                  {"limits.memory", "limits.memory_and_swap"}},
+        Deviation{"Pids", [](Json& b) { Host(b)["PidsLimit"] = 33; }, {"limits.pids"}},
+        Deviation{"FewerPids", [](Json& b) { Host(b)["PidsLimit"] = 31; }, {"limits.pids"}},
+        Deviation{"NoPids", [](Json& b) { Host(b)["PidsLimit"] = -1; }, {"limits.pids"}},
+        Deviation{"Cpus", [](Json& b) { Host(b)["NanoCpus"] = 600000000; }, {"limits.cpu"}},
+        Deviation{"NoCpus", [](Json& b) { Host(b)["NanoCpus"] = 0; }, {"limits.cpu"}},
+        Deviation{"User", [](Json& b) { b["User"] = "2000000008:2000000007"; }, {"uid"}},
+        Deviation{"Group", [](Json& b) { b["User"] = "2000000007:2000000008"; }, {"gid", "groups"}},
+        Deviation{"MoreGroups", [](Json& b) { Host(b)["GroupAdd"] = {"42"}; }, {"groups"}},
+        Deviation{
+            "Capabilities", [](Json& b) { Host(b).erase("CapDrop"); }, {"capabilities.bounding"}},
+        Deviation{"NewPrivileges",
+                  [](Json& b) { Host(b)["SecurityOpt"] = Json::array(); },
+                  {"no_new_privileges"}},
+        // The engine's own filter is not what holds the job: ours is, on every engine alike.
+        Deviation{"NoFilterOfTheEngine",
+                  [](Json& b) { Host(b)["SecurityOpt"].push_back("seccomp=unconfined"); },
+                  {}},
+        // Docker makes its own files in /etc writable along with the root.
+        Deviation{"WritableRoot",
+                  [](Json& b) { Host(b)["ReadonlyRootfs"] = false; },
+                  {"root.readonly", "denied:write /", "mount:/etc/hostname", "mount:/etc/hosts",
+                   "mount:/etc/resolv.conf"}},
+        Deviation{"ExtraTmpfs",
+                  [](Json& b) { Host(b)["Tmpfs"]["/extra"] = "rw,size=4096"; },
+                  {"mount:/extra"}},
+        Deviation{"ExtraBind",
+                  [](Json& b) {
+                    Json extra = Host(b)["Mounts"][0];
+                    extra["Target"] = "/extra";
+                    Host(b)["Mounts"].push_back(extra);
+                  },
+                  {"mount:/extra"}},
+        Deviation{
+            "TmpfsSize",
+            [](Json& b) {
+              Host(b)["Tmpfs"]["/workspace"] =
+                  "rw,exec,nosuid,nodev,size=33554432,mode=0700,uid=2000000007,gid=2000000007";
+            },
+            {"tmpfs:/workspace"}},
+        Deviation{"TmpfsWithoutExec",
+                  [](Json& b) {
+                    Host(b)["Tmpfs"]["/tmp"] = "rw,noexec,nosuid,nodev,size=8388608,mode=1777";
+                  },
+                  {"tmpfs:/tmp"}},
+        Deviation{"NoWorkspace",
+                  [](Json& b) { Host(b)["Tmpfs"].erase("/workspace"); },
+                  {"tmpfs:/workspace"}},
+        Deviation{"AgentDirectoryWritable",
+                  [](Json& b) {
+                    for (Json& mount : Host(b)["Mounts"])
+                      if (mount["Target"] == "/agent") mount["ReadOnly"] = false;
+                  },
+                  {"mount:/agent"}},
+        Deviation{"AnotherAgentDirectory",
+                  [](Json& b) {
+                    for (Json& mount : Host(b)["Mounts"])
+                      if (mount["Target"] == "/agent") mount["Source"] = "/usr/share";
+                  },
+                  {"mount:/agent"}},
+        Deviation{"Hostname", [](Json& b) { b["Hostname"] = "other"; }, {"hostname"}},
+        Deviation{"HostnameOfTheHost",
+                  [](Json& b) {
+                    Host(b)["UTSMode"] = "host";
+                    b.erase("Hostname");
+                  },
+                  {"hostname"}},
+        Deviation{"ExtraEnvironment",
+                  [](Json& b) { b["Env"].push_back("LD_PRELOAD=/x"); },
+                  {"environment:LD_PRELOAD"}}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+// What can't be told field by field: how many interfaces the host has is its own affair.
+TEST_F(DockerCellTest, AnotherNetworkThanNoneShowsInItsInterfacesOnly) {
+  MakeJobImage();
+  auto proxy = ProxyThatChanges([](Json& body) { Host(body)["NetworkMode"] = "host"; });
+  EngineAt(proxy->socket_path());
+  auto made = Make(AgentPlan());
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  EXPECT_TRUE(request_changed_);
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  auto fields = session.Differences();
+  EXPECT_FALSE(fields.empty());
+  for (const std::string& field : fields)
+    EXPECT_TRUE(field.starts_with("interface:") || field == "routes") << session.Described();
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+TEST_F(DockerCellTest, APrivilegedContainerIsSeenAsOne) {
+  MakeJobImage();
+  auto proxy = ProxyThatChanges([](Json& body) { Host(body)["Privileged"] = true; });
+  EngineAt(proxy->socket_path());
+  auto made = Make(AgentPlan());
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  EXPECT_TRUE(request_changed_);
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  EXPECT_TRUE(session.Differences().contains("capabilities.bounding")) << session.Described();
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+// With a first process of the engine's own, or in the host's pid namespace, taskcell-init is not
+// process 1 and never comes to the gate.
+TEST_F(DockerCellTest, AFirstProcessOfTheEnginesOwnIsNoCell) {
+  for (auto change : {+[](Json& body) { Host(body)["Init"] = true; },
+                      +[](Json& body) { Host(body)["PidMode"] = "host"; },
+                      +[](Json& body) {
+                        body["Entrypoint"] = {"/bin/actor", "fail", "0"};
+                      }}) {
+    MakeJobImage();
+    auto proxy = ProxyThatChanges(change);
+    EngineAt(proxy->socket_path());
+    auto made = Make(AgentPlan());
+    ASSERT_FALSE(made.ok());
+    EXPECT_TRUE(request_changed_);
+    EXPECT_EQ(made.error().code, "cell_mismatch") << made.error().text;
+    EXPECT_EQ(ContainersLeft(), 0U);
+  }
+}
+
+}  // namespace
+}  // namespace taskcell::test

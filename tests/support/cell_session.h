@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gateway/engine/cell_engine.h"
+#include "gateway/gate/gate_host.h"
+#include "launcher/cell/compare.h"
+
+namespace taskcell::test {
+
+// Drives one running cell through its gate as the gateway does: attest, compare, run, done.
+class CellSession : public gateway::OutputSink {
+ public:
+  CellSession(gateway::RunningCell& cell, cell::Engine engine);
+
+  // Takes both halves of the attestation and returns the fields that differ from the cell's plan.
+  std::multiset<std::string> Differences();
+  // Those differences in words, one a line.
+  std::string Described() const;
+
+  // Runs a job with PATH=/bin and ONLY=this as its environment and nothing on its stdin.
+  gateway::JobEnd Run(std::vector<std::string> argv,
+                      std::chrono::milliseconds timeout = std::chrono::seconds(20));
+
+  bool OnStdout(std::string_view bytes) override;
+  bool OnStderr(std::string_view bytes) override;
+
+  gateway::GateHost host;
+  UniqueFd listener;
+  cell::Attestation seen;
+  std::vector<cell::Mismatch> mismatches;
+  std::string out;
+  std::string err;
+
+ private:
+  gateway::RunningCell& cell_;
+  cell::Engine engine_;
+};
+
+}  // namespace taskcell::test
