@@ -13,8 +13,8 @@ namespace taskcell {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): `return value;` and `return Error(...);` are the
-  // point
+  // `return value;` and `return Error(...);` are the point of both.
+  // NOLINTNEXTLINE(google-explicit-constructor): see above
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   // NOLINTNEXTLINE(google-explicit-constructor): see above
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}

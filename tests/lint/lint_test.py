@@ -61,6 +61,7 @@ class IncludeDirectionTest(unittest.TestCase):
         for header in ("nlohmann/json.hpp", "toml++/toml.h", "CLI/CLI.hpp"):
             self.assertEqual(breaches_of("gateway/config/a.h", f"#include <{header}>\n"), [("slow-header", 1)])
             self.assertEqual(breaches_of("gateway/config/a.cc", f"#include <{header}>\n"), [])
+        self.assertEqual(breaches_of("gateway/config/a.h", "#include <nlohmann/json_fwd.hpp>\n"), [])
 
 
 class CallTest(unittest.TestCase):
@@ -74,6 +75,11 @@ class CallTest(unittest.TestCase):
         for call in lint.NEVER:
             self.assertEqual(breaches_of("launcher/sys/a.cc", f"\nint x = {call}(y);\n"), [("cloexec", 2)])
             self.assertEqual(breaches_of("launcher/sys/a.cc", f"int x = server.{call}(y) + sys::{call}(y);\n"), [])
+
+    def test_declarations_are_no_calls(self):
+        self.assertEqual(breaches_of("launcher/sys/a.cc", "UniqueFd socket(fd);\nResult<int> accept(int fd);\n"), [])
+        self.assertEqual(breaches_of("launcher/sys/a.cc", "if (x)\n  return socket(a, b, c);\nelse accept(d);\n"),
+                         [("cloexec", 2), ("cloexec", 3)])
 
     def test_dup2_stays_in_sys(self):
         self.assertEqual(breaches_of("launcher/init/a.cc", "int x = ::dup2(y, 0);\n"), [("cloexec", 1)])

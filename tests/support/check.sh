@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# check.sh [STEP...]: what ./dev check runs, in this order when no step is named; run as root. A failing step does not
+# keep the others from running. Each step is a CMake preset of the same name, so it can be looked into by hand.
+#
+#   lint        rules of our own, formatting, manuals
+#   asan-ubsan  unit tests and corpora under AddressSanitizer and UndefinedBehaviorSanitizer
+#   ubsan-trap  integration tests with the static programs trapping on undefined behaviour
+#   tsan        the gateway's unit tests under ThreadSanitizer
+#   fuzz        every fuzz target for a short while
+#   tidy        clang-tidy over the whole tree
+set -uo pipefail
+cd "$(dirname "$(readlink -f "$0")")/../.."
+here=$PWD/tests/support
+jobs=$(nproc)
+
+# build PRESET [NINJA TARGET...]: quiet unless it fails.
+build() {
+  local preset=$1 log=build/$1.log
+  shift
+  mkdir -p build
+  { cmake --preset "$preset" && ninja -C "build/$preset" -j "$jobs" "$@"; } >"$log" 2>&1 && return
+  grep -E -A8 'error|FAILED' "$log" | head -60
+  echo "the whole log is $log"
+  return 1
+}
+
+# run_tests DIRECTORY CTEST_OPTION...: the failures with their output, then ctest's summary.
+run_tests() {
+  local directory=$1 log
+  log=$1/check.log
+  shift
+  local status=0
+  ctest --test-dir "$directory" --no-tests=error --output-on-failure -j "$jobs" "$@" >"$log" 2>&1 || status=$?
+  [ $status = 0 ] || grep -E -A40 '\*\*\*(Failed|Timeout|Exception)' "$log" | head -200
+  sed -n '/tests passed/p; /did not run/,/^$/p' "$log"
+  return $status
+}
+
+step_lint() {
+  build dev lint_programs && run_tests build/dev -L '^lint$'
+}
+
+step_asan_ubsan() {
+  build asan-ubsan || return
+  ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    run_tests build/asan-ubsan -L '^(unit|fuzz-smoke)$'
+}
+
+step_ubsan_trap() {
+  build ubsan-trap || return
+  "$here/fixture.sh" up build/ubsan-trap/bin || return
+  TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin run_tests build/ubsan-trap -L '^integration$'
+}
+
+# Address space randomisation of newer kernels leaves no room for this sanitizer's shadow: setarch -R turns it off.
+step_tsan() {
+  build tsan tests/unit/gateway/all tests/support/all || return
+  local status=0
+  TSAN_OPTIONS=halt_on_error=1 setarch -R ctest --test-dir build/tsan/tests/unit/gateway --no-tests=error \
+    --output-on-failure -j "$jobs" >build/tsan/check.log 2>&1 || status=$?
+  [ $status = 0 ] || grep -E -A40 '\*\*\*(Failed|Timeout|Exception)' build/tsan/check.log | head -200
+  sed -n '/tests passed/p' build/tsan/check.log
+  return $status
+}
+
+step_fuzz() {
+  build fuzz taskcell_fuzzers && run_tests build/fuzz -L '^fuzz$'
+}
+
+# Sources one by one from the compilation database; the first that fails does not stop the rest.
+step_tidy() {
+  mkdir -p build
+  cmake --preset tidy >build/tidy.log 2>&1 || { cat build/tidy.log; return 1; }
+  local status=0
+  git ls-files -z 'seccomp/*.cc' 'launcher/*.cc' 'probe/*.cc' 'gateway/*.cc' 'tests/*.cc' |
+    xargs -0 -P "$jobs" -n 2 clang-tidy --quiet -p build/tidy >build/tidy.log 2>build/tidy-noise.log || status=1
+  grep -E 'error:|warning:' build/tidy.log | sort -u | head -100
+  return $status
+}
+
+steps=("$@")
+[ ${#steps[@]} -gt 0 ] || steps=(lint asan-ubsan ubsan-trap tsan fuzz tidy)
+failed=()
+summary=()
+for step in "${steps[@]}"; do
+  run=step_${step//-/_}
+  declare -F "$run" >/dev/null || { echo "check: unknown step '$step'" >&2; exit 2; }
+  echo "check: $step"
+  started=$SECONDS
+  verdict=passed
+  "$run" || { verdict=FAILED; failed+=("$step"); }
+  summary+=("$(printf '%-11s %-7s %4d s' "$step" $verdict $((SECONDS - started)))")
+done
+printf '  %s\n' "${summary[@]}"
+[ ${#failed[@]} = 0 ] || { echo "check: failed: ${failed[*]}"; exit 1; }
+echo "check: all steps passed"
