@@ -9,6 +9,7 @@
 #include "launcher/cell/gate_protocol.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/self.h"
+#include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::init {
@@ -23,9 +24,9 @@ Error RefusalIn(std::string_view report) {
 Result<std::string> ReadReport(int report_fd, int timeout_ms) {
   std::string report;
   std::array<char, 4096> chunk;
-  uint64_t end = sys::MonotonicMicroseconds() + static_cast<uint64_t>(timeout_ms) * 1000;
+  uint64_t end = sys::MonotonicUs() + static_cast<uint64_t>(timeout_ms) * 1000;
   while (true) {
-    uint64_t now = sys::MonotonicMicroseconds();
+    uint64_t now = sys::MonotonicUs();
     int left_ms = now < end ? static_cast<int>((end - now + 999) / 1000) : 0;
     if (TRY(sys::Poll(report_fd, POLLIN, left_ms)) == 0) {
       return Error(Kind::kSystem, Text("a child did not report within ", timeout_ms, " ms"),

@@ -14,6 +14,7 @@
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/self.h"
+#include "launcher/sys/signals.h"
 
 namespace taskcell::init {
 namespace {
@@ -66,7 +67,7 @@ Result<bool> JobRun::Start(const Confinement& confinement) {
   usage_before_ = TRY(sys::ChildrenUsage());
   JobStreams streams;
   if (job_.stdio == cell::JobStdio::kRelay) relay_ = TRY(Relay::Make(job_.input, streams));
-  started_us_ = sys::MonotonicMicroseconds();
+  started_us_ = sys::MonotonicUs();
   Confined started = TRY(StartConfined(
       confinement, [&](std::string_view& stage) { return PrepareJob(job_, streams, stage); },
       [&](int report_fd, std::string_view& stage) -> Status {
@@ -106,7 +107,7 @@ Status JobRun::Turn() {
 
 int JobRun::TimeoutMs() const {
   if (!deadline_us_) return -1;
-  uint64_t now = sys::MonotonicMicroseconds();
+  uint64_t now = sys::MonotonicUs();
   if (now >= *deadline_us_) return 0;
   constexpr uint64_t kLongestMs = 60'000;
   uint64_t left_ms = (*deadline_us_ - now + kMicrosecondsPerMs - 1) / kMicrosecondsPerMs;
@@ -114,7 +115,7 @@ int JobRun::TimeoutMs() const {
 }
 
 void JobRun::CheckClock() {
-  if (!deadline_us_ || sys::MonotonicMicroseconds() < *deadline_us_) return;
+  if (!deadline_us_ || sys::MonotonicUs() < *deadline_us_) return;
   if (!ending_) return End(ExitReason::kDeadline);
   // What was killed does not go away (a process stuck in the kernel). Init's own exit takes it.
   ended_ = true;
@@ -158,22 +159,25 @@ Status JobRun::Reap() {
 void JobRun::TakeEvent(const sys::ChildEvent& event) {
   bool first = event.pid == child_.pid() && !ended_;
   if (event.stopped) {
-    // Nobody in the cell could continue it, and whoever is at the terminal has no shell here.
-    if (first) (void)sys::SignalGroup(child_.pid(), SIGCONT);  // ignoring: it may be dying
+    // Nobody in the cell could continue it, and whoever is at the terminal has no shell here. But a
+    // background job that wants the terminal would only stop again at once.
+    bool wants_terminal = event.signal == SIGTTIN || event.signal == SIGTTOU;
+    if (first && !wants_terminal)
+      (void)sys::SignalGroup(child_.pid(), SIGCONT);  // ignoring: it may be dying
     return;
   }
   if (!first) return;
   ended_ = true;
   exit_.code = event.status;
   exit_.signal = event.signal;
-  exit_.wall_us = sys::MonotonicMicroseconds() - started_us_;
+  exit_.wall_us = sys::MonotonicUs() - started_us_;
   if (!ending_) End(ExitReason::kExited);
 }
 
 void JobRun::End(ExitReason reason) {
   ending_ = true;
   exit_.reason = reason;
-  deadline_us_ = sys::MonotonicMicroseconds() + kEndingTimeoutMs * kMicrosecondsPerMs;
+  deadline_us_ = sys::MonotonicUs() + kEndingTimeoutMs * kMicrosecondsPerMs;
   // ignoring: whether any is left is what reaping finds out
   (void)sys::SignalAll(SIGKILL);
 }

@@ -55,7 +55,9 @@ Status Testify(int landlock_abi, int report_fd, std::string_view& stage) {
   Findings findings = TRY(Look(landlock_abi));
   cell::WireWriter writer;
   Fields(writer, findings);
-  return sys::WriteAll(report_fd, std::string(1, kWitnessReport) + writer.Take());
+  std::string report(1, kWitnessReport);
+  report += writer.Take();
+  return sys::WriteAll(report_fd, report);
 }
 
 }  // namespace

@@ -20,15 +20,6 @@ Status Kill(pid_t target, int signal, std::string_view what) {
   return FailureOf(err, Text("kill ", what, " with signal ", signal));
 }
 
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  // execve's char* const[] is older than const; the kernel only reads.
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 }  // namespace
 
 Status TakeSignals() {
@@ -125,14 +116,6 @@ Result<std::optional<ChildEvent>> NextChildEvent(bool& none_left) {
   event.status = exited ? info.si_status : 0;
   event.signal = exited ? 0 : info.si_status;
   return std::optional<ChildEvent>(event);
-}
-
-Error Execute(const std::string& path, const std::vector<std::string>& argv,
-              const std::vector<std::string>& environment) {
-  std::vector<char*> argument_pointers = Pointers(argv);
-  std::vector<char*> environment_pointers = Pointers(environment);
-  ::execve(path.c_str(), argument_pointers.data(), environment_pointers.data());
-  return Failure(Text("execve '", Printable(path), "'"));
 }
 
 }  // namespace taskcell::sys

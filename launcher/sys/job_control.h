@@ -3,8 +3,6 @@
 #include <sys/types.h>
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -55,9 +53,5 @@ struct ChildEvent {
 // waitid(P_ALL, WEXITED | WSTOPPED | WNOHANG): nothing when no child changed or none is left;
 // `none_left` then tells which.
 Result<std::optional<ChildEvent>> NextChildEvent(bool& none_left);
-
-// execve(2); returns only to tell why it did not. Without the final nulls.
-Error Execute(const std::string& path, const std::vector<std::string>& argv,
-              const std::vector<std::string>& environment);
 
 }  // namespace taskcell::sys

@@ -98,7 +98,9 @@ Result<Cloned> CloneProcess(uint64_t flags, int cgroup_fd) {
   if (pid == 0) return Cloned{true, Child()};
   if (pid > 0) return Cloned{false, Child(static_cast<pid_t>(pid), UniqueFd(pidfd))};
   int err = errno;
-  if (err == ENOSYS && cgroup_fd < 0) return CloneWithoutClone3(flags);
+  // EPERM: a filter from before clone3. With namespaces it may as well mean what it says.
+  bool no_clone3 = err == ENOSYS || (err == EPERM && flags == 0);
+  if (no_clone3 && cgroup_fd < 0) return CloneWithoutClone3(flags);
   return FailureOf(err, cgroup_fd < 0 ? "clone3" : "clone3 into the cell's cgroup");
 }
 
@@ -152,6 +154,14 @@ Error ExecuteDescriptor(int fd, const std::vector<std::string>& argv,
   std::vector<char*> variables = Pointers(environment);
   ::syscall(SYS_execveat, fd, "", arguments.data(), variables.data(), AT_EMPTY_PATH);
   return Failure(Text("execveat '", argv.empty() ? "" : argv[0], "' (fd ", fd, ")"));
+}
+
+Error Execute(const std::string& path, const std::vector<std::string>& argv,
+              const std::vector<std::string>& environment) {
+  std::vector<char*> argument_pointers = Pointers(argv);
+  std::vector<char*> environment_pointers = Pointers(environment);
+  ::execve(path.c_str(), argument_pointers.data(), environment_pointers.data());
+  return Failure(Text("execve '", Printable(path), "'"));
 }
 
 Result<ProgramResult> RunProgram(const std::vector<std::string>& argv, int timeout_ms) {

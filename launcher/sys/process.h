@@ -54,9 +54,9 @@ struct Cloned {
 };
 
 // clone3(2) as fork does it, with the CLONE_NEW* `flags` and, where `cgroup_fd` >= 0, born in that
-// cgroup (CLONE_INTO_CGROUP). Where the kernel or a filter has no clone3 (ENOSYS), clone(2) with
-// the same namespaces; an asked-for cgroup is then an Error, since the child would be born outside.
-// CRITICAL: the caller must have one thread (AssertSingleThread).
+// cgroup (CLONE_INTO_CGROUP). Where the kernel or a filter has no clone3 (ENOSYS; without flags
+// EPERM, too), clone(2) with the same namespaces; an asked-for cgroup is then an Error, since the
+// child would be born outside. CRITICAL: the caller must have one thread (AssertSingleThread).
 Result<Cloned> CloneProcess(uint64_t flags, int cgroup_fd = -1);
 
 // Refuses (kInternal) when this process has more than one thread.
@@ -81,6 +81,10 @@ Status PlaceDescriptor(int fd, int number);
 // `environment` are without the final null.
 Error ExecuteDescriptor(int fd, const std::vector<std::string>& argv,
                         const std::vector<std::string>& environment);
+
+// execve(2); returns only to tell why it did not. Without the final nulls.
+Error Execute(const std::string& path, const std::vector<std::string>& argv,
+              const std::vector<std::string>& environment);
 
 struct ProgramResult {
   ExitInfo exit;

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/statfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -95,13 +94,6 @@ Result<Usage> ChildrenUsage() {
   struct rusage usage = {};
   if (::getrusage(RUSAGE_CHILDREN, &usage) < 0) return Failure("getrusage RUSAGE_CHILDREN");
   return Usage{Microseconds(usage.ru_utime), Microseconds(usage.ru_stime)};
-}
-
-uint64_t MonotonicMicroseconds() {
-  struct timespec now = {};
-  // ignoring: CLOCK_MONOTONIC and a pointer of our own cannot fail
-  (void)::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 
 Status ChangeDirectory(const std::string& path) {

@@ -54,9 +54,6 @@ struct Usage {
 };
 Result<Usage> ChildrenUsage();
 
-// CLOCK_MONOTONIC in microseconds.
-uint64_t MonotonicMicroseconds();
-
 // chdir(2).
 Status ChangeDirectory(const std::string& path);
 

@@ -2,19 +2,23 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/seccomp_install.h"
 #include "launcher/sys/socket.h"
 #include "tests/support/fixture.h"
 
@@ -88,6 +92,28 @@ void DropPrivileges() {
   Must(sys::SetNoNewPrivileges().ok(), "no_new_privs");
 }
 
+void TakeTerminal(const std::string& path) {
+  Must(::setsid() > 0, "setsid");
+  UniqueFd terminal(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  Must(terminal.valid(), "terminal");
+  Must(::ioctl(terminal.get(), TIOCSCTTY, 0) == 0, "controlling terminal");
+  Must(::fchmod(terminal.get(), 0666) == 0, "terminal mode");
+  for (int fd : {0, 1, 2}) Must(sys::PlaceDescriptor(terminal.get(), fd).ok(), "terminal");
+}
+
+// What a kernel or an engine's filter without these calls answers.
+void HideCalls(const InitCell::Setup& setup) {
+  std::vector<sock_filter> code = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+  for (long call : setup.missing_calls) {
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1));
+    code.push_back(
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(setup.missing_err)));
+  }
+  code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  Must(sys::InstallSeccomp(code.data(), static_cast<unsigned short>(code.size())).ok(), "filter");
+}
+
 [[noreturn]] void BecomeInit(int program, UniqueFd gate, UniqueFd limit, const std::string& root,
                              const InitCell::Setup& setup) {
   std::vector<std::string> argv = {"taskcell-init"};
@@ -96,11 +122,12 @@ void DropPrivileges() {
   if (setup.listen) argv.emplace_back("--listen");
   if (setup.nofile > 0) argv.push_back(Text("--nofile=", setup.nofile));
   if (!setup.limit_text.empty()) argv.emplace_back("--limit=pids:4");
-  for (const std::string& argument : setup.extra_arguments) argv.push_back(argument);
   Must(sys::SetHostname("taskcell").ok(), "hostname");
   Must(sys::SetLoopbackUp().ok(), "lo");
+  if (!setup.terminal.empty()) TakeTerminal(setup.terminal);
   MakeRoot(root, setup);
   DropPrivileges();
+  if (!setup.missing_calls.empty()) HideCalls(setup);
   UniqueFd high(::fcntl(program, F_DUPFD_CLOEXEC, 10));
   UniqueFd high_gate(gate.valid() ? ::fcntl(gate.get(), F_DUPFD_CLOEXEC, 10) : -1);
   UniqueFd high_limit(limit.valid() ? ::fcntl(limit.get(), F_DUPFD_CLOEXEC, 10) : -1);

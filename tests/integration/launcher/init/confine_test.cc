@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/landlock.h"
+#include "tests/integration/launcher/init/init_cell.h"
+#include "tests/support/fixture.h"
+
+namespace taskcell::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kAbiWithNet = 4;
+
+TEST(ConfineTest, TheTaskWritesIntoItsTmpfsAndTheHarmlessDevices) {
+  InitCell cell;
+  InitCell::Output output = cell.Run(Shell(
+      "set -e; mkdir /tmp/a /workspace/b; echo x > /tmp/a/f; mv /tmp/a/f /tmp/f; "
+      "cp /bin/true /workspace/b/; /workspace/b/true; ln -s f /tmp/l; echo y >> /tmp/l; rm /tmp/l; "
+      "echo z > /dev/null; head -c 10 /dev/urandom > /tmp/r; echo out > /proc/self/fd/1; echo "
+      "done"));
+  EXPECT_EQ(output.out, "out\ndone\n") << output.err;
+}
+
+// Attack: every other place to write to. The control is the test above.
+TEST(ConfineTest, NothingElseCanBeWritten) {
+  InitCell cell;
+  InitCell::Output output = cell.Run(Shell(
+      "for f in /x /usr/x /dev/x /proc/self/comm /proc/self/oom_score_adj "
+      "/proc/sys/kernel/hostname; "
+      "do (echo x > $f) 2>/dev/null && echo wrote $f; done; mkdir /y 2>/dev/null && echo made; "
+      "echo end"));
+  EXPECT_EQ(output.out, "end\n");
+}
+
+cell::Job Connect(uint16_t to, uint16_t allowed) {
+  cell::Job job = Shell("");
+  job.argv = {"bash", "-c", Text("exec 3<>/dev/tcp/127.0.0.1/", to, " && echo connected")};
+  job.environment.emplace_back("LC_ALL=C");
+  job.loopback_port = allowed;
+  return job;
+}
+
+// The cell's listener on one port; a port next to it where nobody listens.
+InitCell::Setup Listening() {
+  InitCell::Setup setup;
+  setup.listen = true;
+  return setup;
+}
+
+TEST(ConfineTest, TheOnePortCanBeConnectedTo) {
+  InitCell cell(Listening());
+  uint16_t port = cell.Attestation().listener_port;
+  ASSERT_TRUE(cell.Start(Connect(port, port)));
+  EXPECT_EQ(cell.Finish().out, "connected\n");
+}
+
+TEST(ConfineTest, AnyOtherPortIsDenied) {
+  TASKCELL_REQUIRE(sys::LandlockAbi() >= kAbiWithNet, "the kernel's Landlock has no network rules");
+  InitCell cell(Listening());
+  uint16_t port = cell.Attestation().listener_port;
+  ASSERT_TRUE(cell.Start(Connect(port, static_cast<uint16_t>(port - 1))));
+  EXPECT_THAT(cell.Finish().err, HasSubstr("Permission denied"));
+}
+
+TEST(ConfineTest, WithoutAPortOnlyTheNetworkItselfDecides) {
+  InitCell cell(Listening());
+  uint16_t port = cell.Attestation().listener_port;
+  ASSERT_TRUE(cell.Start(Connect(static_cast<uint16_t>(port - 1), 0)));
+  EXPECT_THAT(cell.Finish().err, HasSubstr("Connection refused"));
+}
+
+TEST(ConfineTest, AServerOfTheTasksOwnMayBind) {
+  InitCell cell(Listening());
+  uint16_t port = cell.Attestation().listener_port;
+  cell::Job job = Shell("");
+  job.argv = {"python3", "-c",
+              "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); "
+              "print('bound')"};
+  job.loopback_port = port;
+  ASSERT_TRUE(cell.Start(job));
+  EXPECT_EQ(cell.Finish().out, "bound\n");
+}
+
+// Degraded: kernels and filters of engines that lack a call. Either everything still holds, or the
+// cell is refused by name.
+InitCell::Setup Without(std::vector<long> calls, int err) {
+  InitCell::Setup setup;
+  setup.missing_calls = std::move(calls);
+  setup.missing_err = err;
+  return setup;
+}
+
+class DegradedTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(DegradedTest, WithoutLandlockTheRestStillHolds) {
+  InitCell cell(Without({SYS_landlock_create_ruleset}, GetParam()));
+  cell::InsideAttestation seen = cell.Attestation();
+  EXPECT_EQ(seen.landlock_abi, 0);
+  EXPECT_FALSE(seen.landlock_applied);
+  EXPECT_EQ(seen.witness_seccomp_mode, 2U);
+  ASSERT_TRUE(cell.Start(Shell("echo ran; touch /x || echo refused")));
+  EXPECT_EQ(cell.Finish().out, "ran\nrefused\n");
+}
+
+TEST_P(DegradedTest, WithoutClone3TheJobStillStarts) {
+  InitCell cell(Without({SYS_clone3}, GetParam()));
+  EXPECT_EQ(cell.Run(Shell("echo ran")).out, "ran\n");
+}
+
+TEST_P(DegradedTest, WithoutOpenat2TheCellIsRefusedByName) {
+  InitCell cell(Without({SYS_openat2}, GetParam()));
+  std::optional<cell::FrameReader::Message> message = cell.Next();
+  ASSERT_TRUE(message);
+  ASSERT_EQ(message->type, cell::FrameType::kRefused);
+  cell::Refusal refusal = cell::ParseRefusal(message->payload).value();
+  EXPECT_EQ(refusal.err, GetParam());
+  EXPECT_THAT(refusal.text, HasSubstr("openat2"));
+}
+
+TEST_P(DegradedTest, WithoutSeccompThereIsNoWitnessAndNoCell) {
+  InitCell cell(Without({SYS_seccomp}, GetParam()));
+  std::optional<cell::FrameReader::Message> message = cell.Next();
+  ASSERT_TRUE(message);
+  ASSERT_EQ(message->type, cell::FrameType::kRefused);
+  EXPECT_THAT(cell::ParseRefusal(message->payload).value().text, HasSubstr("seccomp"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, DegradedTest, ::testing::Values(ENOSYS, EPERM));
+
+}  // namespace
+}  // namespace taskcell::test
