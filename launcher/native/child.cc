@@ -179,6 +179,7 @@ Status Child::Exec() {
   int number = kFirstLimitNumber;
   for (const InitLimitFile& file : orders_.limit_files)
     argv.push_back(Text("--limit=", file.name, ":", number++));
+  argv.push_back(Text("--nofile=", plan_.limits.nofile));
   if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
   if (orders_.signal_mask != nullptr) TRY(sys::RestoreSignals(*orders_.signal_mask));
   return sys::ExecuteDescriptor(init_.get(), argv, {});
@@ -197,9 +198,9 @@ Status Child::Run(Stage& stage) {
       {Stage::kIds, &Child::BecomeInsideIds},
       {Stage::kRoot, &Child::MakeRoot},
       {Stage::kProc, &Child::MakeProc},
+      {Stage::kSysctls, &Child::WriteSysctls},
       {Stage::kDevices, &Child::MakeDevices},
       {Stage::kMounts, &Child::AttachPlanned},
-      {Stage::kSysctls, &Child::WriteSysctls},
       {Stage::kNetwork, &Child::StartNetwork},
       {Stage::kHostname, &Child::SetName},
       {Stage::kPivot, &Child::Pivot},

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -15,14 +14,19 @@ namespace {
 
 constexpr std::string_view kName = "taskcell-init";
 
+// By comparison with this program rather than by number: in an outer user namespace root itself may
+// not be mapped, and then every file of it shows the overflow uid.
 Status CheckProgram(int fd, const std::string& path) {
   struct stat info = TRY(sys::Stat(fd));
-  bool trusted = info.st_uid == 0 || info.st_uid == ::geteuid();
+  UniqueFd self = TRY(sys::Open("/proc/self/exe", O_PATH));
+  struct stat own = TRY(sys::Stat(self.get()));
+  bool trusted = info.st_uid == own.st_uid || info.st_uid == 0;
   bool writable_by_others = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (S_ISREG(info.st_mode) && trusted && !writable_by_others) return Ok();
   return Error(Kind::kDenied,
                Text("'", Printable(path),
-                    "' must be a plain file of root or your own that nobody else may write"));
+                    "' must be a plain file of root or of this program's owner that nobody else "
+                    "may write"));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace taskcell::native {
 
 // Opens taskcell-init (O_PATH): beside this program, else in the libexec directory it was built
-// for. Refuses one that others than root and the caller may write.
+// for. Refuses one that is not of root or of this program's owner, or that others may write.
 Result<UniqueFd> OpenInitProgram();
 
 }  // namespace taskcell::native

@@ -51,7 +51,7 @@ Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount) {
 Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan) {
   cell::PlannedMount root;
   root.source = plan.root_source;
-  root.target = "/";
+  root.target.push_back('/');  // not `= "/"`: g++ 12 warns falsely about the copy (bug 105651)
   root.kind = cell::EntryKind::kDirectory;
   root.device = plan.root_device;
   root.inode = plan.root_inode;

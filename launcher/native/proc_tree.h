@@ -14,14 +14,14 @@ struct ProcTree {
 // Mounts a proc of the calling pid namespace at /proc, hidepid=invisible, with the parts that tell
 // about or act on the whole host hidden or read-only. Where the kernel refuses a whole one (the
 // caller's own /proc is covered in places: a container), the processes part alone is tried.
-// `null_device` is a descriptor of the cell's /dev/null, which covers hidden files.
 Result<ProcTree> MakeProcTree(CellRoot& root);
 
 // Covers the host-wide parts. After MakeDeviceTree, since hidden files show /dev/null.
 Status MaskProcTree(CellRoot& root, const ProcTree& proc);
 
 // Writes the limits of the cell's user namespace: no user namespace below it, and few inotify
-// objects (the kernel counts those per uid, also the uid's processes outside).
+// objects (the kernel counts those per uid, also the uid's processes outside). Before MaskProcTree,
+// which makes them read-only.
 Status WriteNamespaceSysctls(const ProcTree& proc);
 
 inline constexpr char kInotifyInstances[] = "32";

@@ -8,12 +8,10 @@
 namespace taskcell::native {
 
 std::string_view Name(Stage stage) {
-  constexpr std::string_view kNames[] = {"id maps",       "cgroup",     "mount propagation",
-                                         "mount sources", "ids",        "root",
-                                         "proc",          "devices",    "mounts",
-                                         "sysctls",       "network",    "hostname",
-                                         "pivot",         "privileges", "descriptors",
-                                         "exec"};
+  constexpr std::string_view kNames[] = {
+      "id maps", "cgroup",     "mount propagation", "mount sources", "ids",     "root",
+      "proc",    "sysctls",    "devices",           "mounts",        "network", "hostname",
+      "pivot",   "privileges", "descriptors",       "exec"};
   auto index = static_cast<std::size_t>(stage);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

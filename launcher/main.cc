@@ -1,0 +1,45 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "launcher/base/text.h"
+#include "launcher/native/command.h"
+#include "launcher/native/gateway_mode.h"
+#include "launcher/native/message.h"
+#include "launcher/native/options.h"
+#include "launcher/native/supervisor.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/process.h"
+
+namespace {
+
+using taskcell::native::Options;
+
+int Run(const Options& options) {
+  switch (options.mode) {
+    case Options::Mode::kHelp:
+      return taskcell::sys::WriteAll(STDOUT_FILENO, taskcell::native::kUsage).ok() ? 0 : 1;
+    case Options::Mode::kVersion:
+      return taskcell::sys::WriteAll(STDOUT_FILENO, "taskcell-launch " TASKCELL_VERSION "\n").ok()
+                 ? 0
+                 : 1;
+    case Options::Mode::kGateway:
+      return taskcell::native::RunForGateway(options);
+    case Options::Mode::kRun:
+      break;
+  }
+  return taskcell::native::RunCommand(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Before anything else is opened: a descriptor of ours must never become 0, 1 or 2.
+  taskcell::Status streams = taskcell::sys::FillStandardStreams();
+  if (!streams.ok()) return taskcell::native::kExitFailed;
+  taskcell::Result<Options> options = taskcell::native::ParseOptions(argc, argv);
+  if (!options.ok()) {
+    taskcell::native::PrintMessage(options.error());
+    return taskcell::native::kExitFailed;
+  }
+  return Run(options.value());
+}
