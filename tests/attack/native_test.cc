@@ -1,0 +1,237 @@
+// Attacks from inside a native cell: each payload is first shown to work outside (control), then
+// fails inside in exactly one way; LaunchTest shows that nothing is left (aftermath).
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/support/launch.h"
+
+namespace taskcell::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Prints the errno name of what `body` raises, or "done".
+std::string Try(const std::string& body) {
+  return "import ctypes, errno, os, socket, sys\n"
+         "libc = ctypes.CDLL(None, use_errno=True)\n"
+         "def call(*a):\n"
+         "  r = libc.syscall(*a)\n"
+         "  if r < 0: raise OSError(ctypes.get_errno(), '')\n"
+         "  return r\n"
+         "try:\n"
+         "  " +
+         body +
+         "\n"
+         "  print('done')\n"
+         "except OSError as e: print(errno.errorcode[e.errno])\n";
+}
+
+class NativeAttackTest : public LaunchTest {
+ protected:
+  void ExpectRefused(const std::string& body, const std::string& answer) {
+    SCOPED_TRACE(body);
+    Outcome inside = Python(Try(body));
+    EXPECT_EQ(inside.out, answer + "\n") << inside.err;
+  }
+  void ExpectControl(const std::string& body) {
+    SCOPED_TRACE(body);
+    Outcome outside = PythonOutside(Try(body));
+    EXPECT_EQ(outside.out, "done\n") << outside.err;
+  }
+};
+
+TEST_F(NativeAttackTest, AGroupOfTheCallerOpensNothing) {
+  std::string secret = MakeFile("secret", "x");
+  constexpr gid_t kShadow = 42;
+  ASSERT_EQ(::chown(secret.c_str(), 0, kShadow), 0);
+  ASSERT_EQ(::chmod(secret.c_str(), 0640), 0);
+  std::vector<std::string> as_member = {"/usr/bin/setpriv", "--reuid=" + user_->name,
+                                        "--regid=" + std::to_string(user_->gid), "--groups=42"};
+  auto run = [&](std::vector<std::string> rest) {
+    rest.insert(rest.begin(), as_member.begin(), as_member.end());
+    return test::Run(rest);
+  };
+  EXPECT_EQ(run({"/bin/cat", secret}).out, "x");  // control
+  Outcome own = run({Program("taskcell-launch"), "--userns=own", "--ro=" + secret + ":/s", "--",
+                     "/bin/cat", "/s"});
+  EXPECT_EQ(own.status, 125);
+  EXPECT_THAT(own.err, HasSubstr("supplementary groups 42"));
+  TASKCELL_REQUIRE(::access("/usr/bin/newuidmap", X_OK) == 0, "needs newuidmap (package uidmap)");
+  for (const char* mode : {"--userns=subids", "--userns=auto"}) {
+    Outcome ran = run({Program("taskcell-launch"), mode, "--ro=" + secret + ":/s", "--", "/bin/sh",
+                       "-c", "cat /s; cat /etc/shadow"});
+    EXPECT_EQ(ran.status, 1);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("/s: Permission denied"));
+    EXPECT_THAT(ran.err, HasSubstr("/etc/shadow: No such file"));
+  }
+}
+
+TEST_F(NativeAttackTest, InitIsNotEvenSeen) {
+  // hidepid=invisible: what may not be traced is not there. Init is not dumpable, so not even to
+  // its own uid.
+  ExpectControl("os.listdir('/proc/self/root')");
+  for (const char* what :
+       {"os.listdir('/proc/1/root')", "os.listdir('/proc/1/fd')", "os.readlink('/proc/1/exe')",
+        "open('/proc/1/mem', 'rb')", "open('/proc/1/environ', 'rb').read()",
+        "os.listdir('/proc/1/cwd')", "open('/proc/1/exe', 'wb')"})
+    ExpectRefused(what, "ENOENT");
+}
+
+TEST_F(NativeAttackTest, NothingCanBeTraced) {
+  const std::string trace_child =
+      "p = os.fork()\n"
+      "  if p == 0: os.execv('/bin/sleep', ['sleep', '5'])\n"
+      "  try: call(101, 16, p, 0, 0)\n"
+      "  finally: os.kill(p, 9)";
+  ExpectControl(trace_child);
+  ExpectRefused("call(101, 16, 1, 0, 0)", "EPERM");
+  ExpectRefused(trace_child, "EPERM");
+}
+
+TEST_F(NativeAttackTest, LeakedDescriptorsAndDirectoriesDoNotComeIn) {
+  RunOptions options;
+  options.in_child = [] {
+    for (int fd = 7; fd < 200; fd += 31) {
+      int root = ::open("/", O_RDONLY | O_DIRECTORY);  // NOLINT(android-cloexec-open): the leak
+      ::dup2(root, fd);                                // NOLINT(android-cloexec-dup2): the leak
+    }
+    if (::chdir("/proc/self/fd/7") != 0) ::_exit(90);
+  };
+  Outcome ran =
+      Launch({"--", "/usr/bin/python3", "-c",
+              "import os; print(sorted(os.listdir('/proc/self/fd'))); print(os.getcwd())"},
+             options);
+  // 3 is the listing itself.
+  EXPECT_EQ(ran.out, "['0', '1', '2', '3']\n/workspace\n") << ran.err;
+}
+
+TEST_F(NativeAttackTest, NoNamespaceAndNoMountCanBeMade) {
+  ExpectControl("call(272, 0x10000000)");  // unshare(CLONE_NEWUSER)
+  for (const char* flags : {"0x10000000", "0x00020000", "0x02000000", "0x40000000"})
+    ExpectRefused(std::string("call(272, ") + flags + ")", "EPERM");
+  ExpectRefused("call(165, b'none', b'/tmp', b'cgroup', 0, b'memory')", "EPERM");
+  ExpectRefused("call(165, b'none', b'/tmp', b'tmpfs', 0, 0)", "EPERM");
+  ExpectRefused("call(166, b'/proc/sys', 2)", "EPERM");
+  ExpectRefused("call(155, b'/tmp', b'/tmp')", "EPERM");
+}
+
+TEST_F(NativeAttackTest, NoCgroupFileIsThere) {
+  ExpectControl("os.listdir('/sys/fs/cgroup')");
+  ExpectRefused("os.listdir('/sys/fs/cgroup')", "ENOENT");
+  ExpectRefused("os.listdir('/sys')", "ENOENT");
+  Outcome ran = Launch({"--", "/bin/cat", "/proc/self/cgroup"});
+  EXPECT_THAT(ran.out, Not(HasSubstr("run-")));
+}
+
+TEST_F(NativeAttackTest, NothingButTmpAndWorkspaceCanBeWritten) {
+  ExpectControl("open('" + scratch_ + "/new', 'w')");
+  for (const char* place :
+       {"/", "/usr/", "/usr/local/", "/etc/", "/run/", "/var/", "/dev/", "/etc/alternatives/"})
+    ExpectRefused(std::string("open('") + place + "new', 'w')", "EROFS");
+  ExpectRefused("open('/proc/sys/kernel/core_pattern', 'w')", "EROFS");
+  ExpectRefused("open('/proc/sysrq-trigger', 'w')",
+                ::access("/proc/sysrq-trigger", F_OK) == 0 ? "EROFS" : "ENOENT");
+  ExpectRefused("open('/tmp/new', 'w')", "done");
+  ExpectRefused("open('/workspace/new', 'w')", "done");
+}
+
+TEST_F(NativeAttackTest, TheHostIsNotReachedByLoopbackOrAbstractSockets) {
+  int tcp = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(tcp, reinterpret_cast<struct sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(tcp, 4), 0);
+  ASSERT_EQ(::getsockname(tcp, reinterpret_cast<struct sockaddr*>(&address), &size), 0);
+  std::string connect =
+      "socket.create_connection(('127.0.0.1', " + std::to_string(ntohs(address.sin_port)) + "), 5)";
+  ExpectControl(connect);
+  ExpectRefused(connect, "ECONNREFUSED");
+  ::close(tcp);
+
+  int abstract = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  std::string text = "taskcell-attack-" + std::to_string(::getpid());
+  std::copy(text.begin(), text.end(), name.sun_path + 1);
+  socklen_t length =
+      static_cast<socklen_t>(offsetof(struct sockaddr_un, sun_path) + 1 + text.size());
+  ASSERT_EQ(::bind(abstract, reinterpret_cast<struct sockaddr*>(&name), length), 0);
+  ASSERT_EQ(::listen(abstract, 4), 0);
+  std::string connect_abstract = "socket.socket(socket.AF_UNIX).connect(b'\\0" + text + "')";
+  ExpectControl(connect_abstract);
+  ExpectRefused(connect_abstract, "ECONNREFUSED");
+  ::close(abstract);
+
+  Outcome interfaces = Launch({"--", "/bin/cat", "/proc/net/dev"});
+  EXPECT_EQ(std::count(interfaces.out.begin(), interfaces.out.end(), ':'), 1);
+  EXPECT_THAT(interfaces.out, HasSubstr("lo:"));
+}
+
+TEST_F(NativeAttackTest, OurProgramsCannotBeOverwritten) {
+  std::string launch = Program("taskcell-launch");
+  auto written = std::filesystem::last_write_time(launch);
+  auto size = std::filesystem::file_size(launch);
+  ExpectRefused("open('/proc/1/exe', 'wb')", "ENOENT");
+  ExpectRefused("open('/proc/self/exe', 'wb')", "EROFS");
+  // The launcher is not among the processes of the cell.
+  Outcome ran = Python(
+      "import os; print([p for p in os.listdir('/proc') if p.isdigit() and"
+      " os.path.exists('/proc/'+p+'/comm') and"
+      " 'launch' in open('/proc/'+p+'/comm').read()])");
+  EXPECT_EQ(ran.out, "[]\n") << ran.err;
+  EXPECT_EQ(std::filesystem::last_write_time(launch), written);
+  EXPECT_EQ(std::filesystem::file_size(launch), size);
+}
+
+TEST_F(NativeAttackTest, ARootDirectorysLinksRedirectNoMount) {
+  std::string canary = scratch_ + "/canary";
+  std::filesystem::create_directories(canary + "/sub");
+  std::ofstream(canary + "/file") << "untouched";
+  auto written = std::filesystem::last_write_time(canary);
+  std::string agent = scratch_ + "/agent-dir";
+  MakeFile("agent-dir/SOUL.md", "x");
+  std::string rootfs = MakeRootfs();
+  std::vector<std::string> command = {"--rootfs=" + rootfs, "--agent-dir=" + agent, "--", "/launch",
+                                      "--version"};
+  Outcome control = Launch(command);
+  ASSERT_EQ(control.status, 0) << control.err;
+  for (const char* name : {"proc", "dev", "tmp", "workspace", "agent"}) {
+    for (const std::string& to : {canary, std::string("../canary"), std::string("etc")}) {
+      SCOPED_TRACE(std::string(name) + " -> " + to);
+      std::filesystem::remove_all(rootfs + "/" + name);
+      std::filesystem::create_directory_symlink(to, rootfs + "/" + name);
+      Outcome ran = Launch(command);
+      EXPECT_EQ(ran.status, 125);
+      EXPECT_THAT(ran.err, HasSubstr(std::string("'/") + name + "'"));
+      EXPECT_THAT(ran.err, HasSubstr("symbolic link"));
+      std::filesystem::remove(rootfs + "/" + name);
+      std::filesystem::create_directory(rootfs + "/" + name);
+    }
+  }
+  EXPECT_EQ(std::filesystem::last_write_time(canary), written);
+  EXPECT_TRUE(std::filesystem::is_empty(canary + "/sub"));
+}
+
+TEST_F(NativeAttackTest, SocketsFifosAndDevicesAreNoSources) {
+  std::filesystem::create_directories(scratch_ + "/tree/deep");
+  std::vector<std::string> command = {"--ro=" + scratch_ + "/tree:/tree", "--", "/bin/true"};
+  ASSERT_EQ(Launch(command).status, 0);
+  ASSERT_EQ(::mkfifo((scratch_ + "/tree/deep/pipe").c_str(), 0666), 0);
+  Outcome ran = Launch(command);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("deep/pipe"));
+  EXPECT_EQ(Launch({"--ro=/dev/null:/n", "--", "/bin/true"}).status, 125);
+}
+
+}  // namespace
+}  // namespace taskcell::test

@@ -1,0 +1,264 @@
+#include "tests/support/launch.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+namespace taskcell::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class NativeLaunchTest : public LaunchTest {
+ protected:
+  std::string Report() const {
+    std::ifstream file(scratch_ + "/report.json");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::string ReportOption() const { return "--report=" + scratch_ + "/report.json"; }
+};
+
+TEST_F(NativeLaunchTest, TheProgramRunsUnprivilegedWithoutGroups) {
+  Outcome ran =
+      Launch({"--", "/bin/sh", "-c", "id -u; id -g; pwd; hostname; cat /proc/self/status"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, testing::StartsWith("1000\n1000\n/workspace\ntaskcell\n"));
+  for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"})
+    EXPECT_THAT(ran.out, HasSubstr(std::string(set) + ":\t0000000000000000"));
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("NoNewPrivs:\t1"), HasSubstr("Seccomp:\t2")));
+}
+
+TEST_F(NativeLaunchTest, RootBecomesNobody) {
+  Outcome ran = LaunchAsRoot({"--", "/bin/sh", "-c", "id -u; id -G"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "65534\n65534\n");
+}
+
+TEST_F(NativeLaunchTest, ASubordinateIdIsAnotherKernelUser) {
+  TASKCELL_REQUIRE(::access("/usr/bin/newuidmap", X_OK) == 0, "needs newuidmap (package uidmap)");
+  // As nobody but its owner, a 0600 file of the caller is out of reach; under the caller's own id
+  // it is not.
+  std::string secret = MakeFile("secret", "x");
+  ASSERT_EQ(::chown(secret.c_str(), user_->uid, user_->gid), 0);
+  ASSERT_EQ(::chmod(secret.c_str(), 0600), 0);
+  std::vector<std::string> rest = {"--ro=" + secret + ":/secret", ReportOption(), "--", "/bin/cat",
+                                   "/secret"};
+  Outcome own = Launch(rest);
+  EXPECT_EQ(own.status, 0) << own.err;
+  EXPECT_THAT(Report(), HasSubstr(R"("uid_separation":"none")"));
+  rest.insert(rest.begin(), "--userns=subids");
+  Outcome other = Launch(rest);
+  EXPECT_EQ(other.status, 1) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("Permission denied"));
+  EXPECT_THAT(Report(), HasSubstr(R"("uid_separation":"subordinate")"));
+}
+
+TEST_F(NativeLaunchTest, StatusesAreAsDocumented) {
+  EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "exit 7"}).status, 7);
+  EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "kill -ABRT $$"}).status, 134);
+  EXPECT_EQ(Launch({"--", "/nosuch"}).status, 127);
+  EXPECT_EQ(Launch({"--", "nosuchname"}).status, 127);
+  EXPECT_EQ(Launch({"--", "/etc/passwd"}).status, 126);
+  EXPECT_EQ(Launch({"--bogus"}).status, 125);
+  EXPECT_EQ(Launch({"--timeout=300ms", "--", "/bin/sleep", "60"}).status, 124);
+}
+
+TEST_F(NativeLaunchTest, AProgramThatIgnoresEverythingIsEndedByTheTimeout) {
+  auto start = std::chrono::steady_clock::now();
+  Outcome ran = Launch({"--timeout=1s", ReportOption(), "--", "/bin/sh", "-c",
+                        "trap '' TERM INT HUP QUIT; (trap '' TERM; sleep 600) & sleep 600"});
+  EXPECT_EQ(ran.status, 124);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_THAT(Report(), HasSubstr(R"("timed_out":true)"));
+}
+
+TEST_F(NativeLaunchTest, TheMemoryLimitKillsOneGreedyChild) {
+  Outcome ran = Launch({"--memory=64M", ReportOption(), "--", "/bin/sh", "-c",
+                        "/usr/bin/python3 -c 'bytearray(200<<20)'; echo after $?"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("after 137"));
+  EXPECT_THAT(Report(), Not(HasSubstr(R"("oom_kills":0)")));
+  // Control: the same fits a larger cell.
+  Outcome control = Launch({"--memory=1G", "--", "/usr/bin/python3", "-c", "bytearray(200<<20)"});
+  EXPECT_EQ(control.status, 0) << control.err;
+}
+
+TEST_F(NativeLaunchTest, ThePidsLimitRefusesForksAndIsCounted) {
+  constexpr char kForks[] =
+      "import os,sys,time\n"
+      "n=0\n"
+      "for i in range(60):\n"
+      "  try:\n"
+      "    if os.fork()==0: time.sleep(5); os._exit(0)\n"
+      "    n+=1\n"
+      "  except OSError as e: print(n, e.errno); sys.exit()\n"
+      "print(n, 0)\n";
+  Outcome limited = Launch({"--pids=20", ReportOption(), "--", "/usr/bin/python3", "-c", kForks});
+  EXPECT_EQ(limited.status, 0) << limited.err;
+  EXPECT_THAT(limited.out, testing::MatchesRegex("1[0-9] 11\n"));
+  EXPECT_THAT(Report(), Not(HasSubstr(R"("pids_refusals":0)")));
+  Outcome control = Launch({"--", "/usr/bin/python3", "-c", kForks});
+  EXPECT_EQ(control.out, "60 0\n");
+}
+
+TEST_F(NativeLaunchTest, TmpfsSizesHold) {
+  constexpr char kFill[] =
+      "import errno\n"
+      "try: open('/workspace/f','wb').write(b'x'*(3<<20)); print('fits')\n"
+      "except OSError as e: print(errno.errorcode[e.errno])\n";
+  EXPECT_EQ(Python(kFill, {"--tmpfs=/workspace:2M"}).out, "ENOSPC\n");
+  EXPECT_EQ(Python(kFill, {"--tmpfs=/workspace:4M"}).out, "fits\n");
+}
+
+TEST_F(NativeLaunchTest, ProgramsUnpackedInTmpAndWorkspaceRunAndInAPlainTmpfsDoNot) {
+  Outcome ran =
+      Launch({"--tmpfs=/plain:1M", "--", "/bin/sh", "-c",
+              "for d in /tmp /workspace /plain; do cp /bin/true $d/t; $d/t; echo $?; done"});
+  EXPECT_EQ(ran.out, "0\n0\n126\n") << ran.err;
+}
+
+TEST_F(NativeLaunchTest, ABindIsReadOnlyUnlessAskedOtherwise) {
+  std::string file = MakeFile("data/file", "before");
+  std::filesystem::permissions(scratch_ + "/data", std::filesystem::perms::all);
+  std::string bind = scratch_ + "/data:/data";
+  Outcome refused = Launch({"--ro", bind, "--", "/bin/sh", "-c", "echo after >/data/new"});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_THAT(refused.err, HasSubstr("Read-only file system"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ + "/data/new"));
+  Outcome written = Launch({"--bind-rw", bind, "--", "/bin/sh", "-c", "echo after >/data/new"});
+  EXPECT_EQ(written.status, 0) << written.err;
+  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/data/new"));
+}
+
+TEST_F(NativeLaunchTest, OnlyTheAgentsInstructionsAreSeenAndAsTheyWereAtTheStart) {
+  MakeFile("agent/SOUL.md", "v1");
+  MakeFile("agent/.mcp.json", "key");
+  MakeFile("agent/SKILLS/a/SKILL.md", "skill");
+  std::filesystem::create_symlink("/etc/passwd", scratch_ + "/agent/CLAUDE.md");
+  Outcome ran = Launch({"--agent-dir", scratch_ + "/agent", "--", "/bin/sh", "-c",
+                        "cat /agent/SOUL.md; ls -A /agent; cat /agent/SKILLS/a/SKILL.md"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "v1SKILLS\nSOUL.md\nskill");
+  EXPECT_THAT(ran.err, HasSubstr("CLAUDE.md"));
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/tmp", ignored))
+    EXPECT_THAT(entry.path().filename().string(), Not(testing::StartsWith("taskcell-agent-")));
+}
+
+TEST_F(NativeLaunchTest, NothingOfTheEnvironmentButTermComesIn) {
+  RunOptions options;
+  options.environment = {"SECRET_X=1", "LD_PRELOAD=/x", "TERM=dumb"};
+  Outcome ran = Launch({"--env=A=b", "--", "/usr/bin/env"}, options);
+  EXPECT_THAT(ran.out,
+              AllOf(HasSubstr("PATH=/usr/local/bin:/usr/bin:/bin\n"), HasSubstr("TERM=dumb\n"),
+                    HasSubstr("A=b\n"), HasSubstr("HOME=/tmp/home\n")));
+  EXPECT_THAT(ran.out, Not(AllOf(HasSubstr("SECRET_X"), HasSubstr("LD_PRELOAD"))));
+}
+
+TEST_F(NativeLaunchTest, ClosedStandardStreamsBecomeDevNull) {
+  RunOptions options;
+  options.in_child = [] {
+    for (int fd : {0, 1, 2}) ::close(fd);
+  };
+  EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "[ /proc/self/fd/1 -ef /dev/null ] && exit 7"}, options)
+                .status,
+            7);
+}
+
+// Starts a cell that says it runs, hands its launcher's pid to `act`, and returns the exit status.
+template <typename Act>
+int WhileItRuns(const std::vector<std::string>& argv, const User& user, Act act) {
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return -1;
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(pipe[1], 1);
+    if (::setresgid(user.gid, user.gid, user.gid) != 0 || ::setgroups(0, nullptr) != 0 ||
+        ::setresuid(user.uid, user.uid, user.uid) != 0)
+      ::_exit(99);
+    std::vector<char*> words;
+    for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    ::execv(words[0], words.data());
+    ::_exit(98);
+  }
+  ::close(pipe[1]);
+  char byte = 0;
+  ssize_t got = ::read(pipe[0], &byte, 1);
+  if (got == 1) act(child);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  // End of the pipe: no process of the cell holds it any more.
+  while (::read(pipe[0], &byte, 1) > 0) {
+  }
+  ::close(pipe[0]);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+TEST_F(NativeLaunchTest, SignalsReachTheProgram) {
+  auto term = [](pid_t launcher) { ::kill(launcher, SIGTERM); };
+  EXPECT_EQ(WhileItRuns(Command({"--", "/bin/sh", "-c",
+                                 "trap 'exit 42' TERM; echo ready; while :; do sleep 0.1; done"}),
+                        *user_, term),
+            42);
+  EXPECT_EQ(
+      WhileItRuns(Command({"--", "/bin/sh", "-c", "echo ready; exec sleep 100"}), *user_, term),
+      143);
+}
+
+TEST_F(NativeLaunchTest, AKilledLauncherLeavesNoProcessAndItsCgroupGoesWithTheNextRun) {
+  auto kill = [](pid_t launcher) { ::kill(launcher, SIGKILL); };
+  EXPECT_EQ(WhileItRuns(Command({"--", "/bin/sh", "-c", "echo ready; sleep 317 & sleep 317"}),
+                        *user_, kill),
+            137);
+  // The dead may still be on their way out of their cgroup; TearDown looks for what is left.
+  constexpr int kTries = 50;
+  for (int run = 0; run < kTries && !OnlyOldCgroups(); ++run)
+    EXPECT_EQ(Launch({"--", "/bin/true"}).status, 0);
+}
+
+TEST_F(NativeLaunchTest, BackgroundProcessesEndWithTheProgramAndOrphansAreReaped) {
+  auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "(sleep 317 &); exit 5"}).status, 5);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+  Outcome ran = Launch({"--", "/bin/sh", "-c",
+                        "for i in 1 2 3 4 5; do sh -c 'sleep 0.1 & exit 0'; done; sleep 1; "
+                        "cat /proc/[0-9]*/stat | awk '$3==\"Z\"' | wc -l"});
+  EXPECT_EQ(ran.out, "0\n") << ran.err;
+}
+
+TEST_F(NativeLaunchTest, AReportIsWrittenForAFailureToo) {
+  Outcome ran = Launch({ReportOption(), "--ro=/nonexistent", "--", "/bin/true"});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(Report(), AllOf(HasSubstr(R"("status":125)"), HasSubstr("/nonexistent")));
+}
+
+TEST_F(NativeLaunchTest, WhereNothingIsDelegatedTheLaunchIsRefusedByCode) {
+  // nobody has no cgroup directories.
+  Outcome ran = test::Run({"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                           Program("taskcell-launch"), "--", "/bin/true"});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("resource_limits_unenforced"));
+}
+
+TEST_F(NativeLaunchTest, UserNamespacesSwitchedOffAreNamedBeforeLimits) {
+  RunOptions options;
+  options.user = user_;
+  Outcome ran = test::Run({"/usr/bin/unshare", "-Ur", "/bin/sh", "-c",
+                           "echo 0 >/proc/sys/user/max_user_namespaces; exec \"$0\" -- /bin/true",
+                           Program("taskcell-launch")},
+                          options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("max_user_namespaces is 0"), Not(HasSubstr("No space"))));
+}
+
+}  // namespace
+}  // namespace taskcell::test

@@ -1,0 +1,102 @@
+// Every stage of the cell's set-up is made to fail, and must say so by name.
+#include <gmock/gmock.h>
+#include <linux/sockios.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "tests/support/launch.h"
+#include "tests/support/syscall_faults.h"
+
+namespace taskcell::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct StageRow {
+  const char* stage;
+  SyscallFault fault;
+  bool as_root = false;
+  bool rootfs = false;
+};
+
+class StageTest : public LaunchTest {
+ protected:
+  void ExpectFailure(const StageRow& row) {
+    SCOPED_TRACE(row.stage);
+    std::vector<std::string> arguments = {"--", "/bin/true"};
+    if (row.rootfs) arguments = {"--rootfs=" + rootfs_, "--", "/launch", "--version"};
+    RunOptions options;
+    Outcome control = row.as_root ? LaunchAsRoot(arguments) : Launch(arguments);
+    ASSERT_EQ(control.status, 0) << control.err;
+    options.in_child = [&row] {
+      if (!InstallFaults({row.fault})) ::_exit(90);
+    };
+    Outcome ran = row.as_root ? LaunchAsRoot(arguments, options) : Launch(arguments, options);
+    EXPECT_EQ(ran.status, 125);
+    EXPECT_THAT(ran.err, HasSubstr(std::string("stage '") + row.stage + "'"));
+    EXPECT_EQ(ran.out, "");
+  }
+
+  std::string rootfs_;
+};
+
+TEST_F(StageTest, EachStageIsNamedWhenItFails) {
+  rootfs_ = MakeRootfs();
+  const StageRow rows[] = {
+      {"cgroup", {SYS_unshare, EPERM}},
+      {"mount propagation", {SYS_mount, EACCES}},
+      {"mount sources", {SYS_open_tree, EPERM}},
+      {"ids", {SYS_setgroups, EPERM}, true},
+      {"root", {SYS_fsopen, EPERM}},
+      {"proc", {SYS_fsopen, EPERM}, false, true},
+      // The only write of four bytes that root's launch makes is the last of the sysctls.
+      {"sysctls", {SYS_write, EPERM, 2, 4}, true},
+      {"devices", {SYS_symlinkat, EPERM}, false, true},
+      {"network", {SYS_ioctl, EPERM, 1, SIOCSIFFLAGS}},
+      {"hostname", {SYS_sethostname, EPERM}},
+      {"pivot", {SYS_pivot_root, EPERM}},
+      {"privileges", {SYS_capset, EPERM}},
+      {"descriptors", {SYS_dup3, EMFILE}},
+      {"exec", {SYS_execveat, EACCES}},
+  };
+  for (const StageRow& row : rows) ExpectFailure(row);
+}
+
+TEST_F(StageTest, AMissingMountPointOfARootfsIsStageMounts) {
+  std::string rootfs = MakeRootfs();
+  std::filesystem::remove(rootfs + "/workspace");
+  Outcome ran = Launch({"--rootfs", rootfs, "--", "/launch", "--version"});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, testing::AllOf(HasSubstr("stage 'mounts'"), HasSubstr("/workspace"),
+                                      HasSubstr("mkdir")));
+  EXPECT_FALSE(std::filesystem::exists(rootfs + "/workspace"));
+}
+
+TEST_F(StageTest, IdMapsThatTheKernelRefusesAreNamed) {
+  // Root of a user namespace with one id cannot map nobody.
+  RunOptions options;
+  options.user = user_;
+  Outcome ran = test::Run(
+      {"/usr/bin/unshare", "-Ur", Program("taskcell-launch"), "--", "/bin/true"}, options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("id maps"));
+}
+
+TEST_F(StageTest, AppArmorIsBlamedOnlyWhereItRestricts) {
+  RunOptions options;
+  options.in_child = [] {
+    if (!InstallFaults(
+            {{SYS_mount, EACCES}, {SYS_move_mount, EACCES}, {SYS_mount_setattr, EACCES}}))
+      ::_exit(90);
+  };
+  Outcome ran = Launch({"--", "/bin/true"}, options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("mount"));
+  bool restricted =
+      std::ifstream("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").get() == '1';
+  EXPECT_EQ(ran.err.find("AppArmor") != std::string::npos, restricted);
+}
+
+}  // namespace
+}  // namespace taskcell::test
