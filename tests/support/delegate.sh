@@ -70,7 +70,9 @@ down() {
       sleep 0.1
     done
     [ ! -d "$place" ] || fail "$place still holds processes: $(find "$place" -name cgroup.procs -exec cat {} + | tr '\n' ' ')"
-    rmdir --ignore-fail-on-non-empty "$mount/taskcell"
+    # Root's own, which the launcher made by itself, goes with the last user's.
+    rmdir "$mount/taskcell/uid-0" 2>/dev/null || true
+    rmdir "$mount/taskcell" 2>/dev/null || true
   done < <(hierarchies)
 }
 
