@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -47,14 +49,30 @@ int WaitFor(pid_t child) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-double RunOnce(const Contender& contender, Ids user, int& status) {
+double Microseconds(const struct timeval& time) {
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+}
+
+struct OneRun {
+  int status = -1;
+  double wall_us = 0;
+  double cpu_us = 0;
+};
+
+OneRun RunOnce(const Contender& contender, Ids user) {
   auto start = std::chrono::steady_clock::now();
   pid_t child = ::fork();
   if (child < 0) std::abort();
   if (child == 0) Become(contender.argv, IdsOf(contender, user), -1);
-  status = WaitFor(child);
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-      .count();
+  int status = 0;
+  struct rusage usage = {};
+  OneRun run;
+  if (::wait4(child, &status, 0, &usage) == child)
+    run.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  run.wall_us =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  run.cpu_us = Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime);
+  return run;
 }
 
 // The first run of each, with its output kept for the message.
@@ -96,10 +114,9 @@ std::optional<uint64_t> HighWater(pid_t pid) {
 
 }  // namespace
 
-double Timing::Percentile(double share) const {
-  std::vector<double> sorted = us;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+double Percentile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
 std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds, Ids user) {
@@ -109,9 +126,10 @@ std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       if (!timings[i].failure.empty()) continue;
-      int status = 0;
-      timings[i].us.push_back(RunOnce(contenders[i], user, status));
-      if (status != 0) timings[i].failure = Text("status ", status, " in round ", round);
+      OneRun run = RunOnce(contenders[i], user);
+      timings[i].wall_us.push_back(run.wall_us);
+      timings[i].cpu_us.push_back(run.cpu_us);
+      if (run.status != 0) timings[i].failure = Text("status ", run.status, " in round ", round);
     }
   }
   return timings;
@@ -124,8 +142,7 @@ std::optional<uint64_t> CountCalls(const Contender& contender, Ids user) {
   Contender traced = contender;
   traced.argv = {"strace", "-f", "-qq", "-o", path};
   traced.argv.insert(traced.argv.end(), contender.argv.begin(), contender.argv.end());
-  int status = 0;
-  (void)RunOnce(traced, user, status);
+  int status = RunOnce(traced, user).status;
   uint64_t calls = 0;
   std::ifstream lines(path);
   for (std::string line; std::getline(lines, line);) {

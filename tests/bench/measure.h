@@ -21,13 +21,15 @@ struct Ids {
   gid_t gid = 0;
 };
 
-// What the runs of one contender took, in microseconds of wall clock from fork to reaped.
+// What the runs of one contender took, in microseconds.
 struct Timing {
-  std::vector<double> us;
-  std::string failure;  // not empty: it did not succeed once, and why
-
-  double Percentile(double share) const;  // of the sorted runs
+  std::vector<double> wall_us;  // from fork to reaped
+  std::vector<double> cpu_us;   // processor time of it and of all it waited for
+  std::string failure;          // not empty: it did not succeed once, and why
 };
+
+// The value below which `share` of the values lie. `values` must not be empty.
+double Percentile(std::vector<double> values, double share);
 
 // Runs every contender `rounds` times, one after the other within each round, so that what else the
 // machine does meets all of them alike, after one warm-up round. A contender that fails is left out

@@ -65,32 +65,36 @@ Argv BwrapRootfs(const Setting& setting) {
           "--dev", "/dev",          "--tmpfs",   "/tmp",         "--tmpfs", "/workspace"};
 }
 
+std::string Ratio(const std::vector<double>& of, const std::vector<double>& to) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "%.2f", Percentile(of, 0.5) / Percentile(to, 0.5));
+  return text;
+}
+
 void PrintTimes(const std::vector<Contender>& contenders, const std::vector<Timing>& timings,
                 const std::vector<std::size_t>& baseline, Ids user) {
-  std::printf("%-44s %9s %9s %9s %8s %8s\n", "", "median us", "p10", "p90", "ratio", "calls");
+  std::printf("%-40s %9s %9s %9s %7s %9s %7s %7s\n", "", "median us", "p10", "p90", "ratio",
+              "cpu us", "ratio", "calls");
   for (std::size_t i = 0; i < contenders.size(); ++i) {
-    if (!timings[i].failure.empty()) {
-      std::printf("%-44s not measured: %s\n", contenders[i].name.c_str(),
-                  timings[i].failure.c_str());
+    const Timing& own = timings[i];
+    const Timing& base = timings[baseline[i]];
+    if (!own.failure.empty()) {
+      std::printf("%-40s not measured: %s\n", contenders[i].name.c_str(), own.failure.c_str());
       continue;
     }
-    std::string ratio = "-";
-    const Timing& base = timings[baseline[i]];
-    if (base.failure.empty()) {
-      char text[32];
-      (void)std::snprintf(text, sizeof text, "%.2f",
-                          timings[i].Percentile(0.5) / base.Percentile(0.5));
-      ratio = text;
-    }
+    bool comparable = base.failure.empty();
     std::optional<uint64_t> calls = CountCalls(contenders[i], user);
-    std::printf("%-44s %9.0f %9.0f %9.0f %8s %8s\n", contenders[i].name.c_str(),
-                timings[i].Percentile(0.5), timings[i].Percentile(0.1), timings[i].Percentile(0.9),
-                ratio.c_str(), calls ? Text(*calls).c_str() : "-");
+    std::printf(
+        "%-40s %9.0f %9.0f %9.0f %7s %9.0f %7s %7s\n", contenders[i].name.c_str(),
+        Percentile(own.wall_us, 0.5), Percentile(own.wall_us, 0.1), Percentile(own.wall_us, 0.9),
+        comparable ? Ratio(own.wall_us, base.wall_us).c_str() : "-", Percentile(own.cpu_us, 0.5),
+        comparable ? Ratio(own.cpu_us, base.cpu_us).c_str() : "-",
+        calls ? Text(*calls).c_str() : "-");
   }
 }
 
 void PrintSizes(const Setting& setting) {
-  std::printf("\n%-44s %9s %9s\n", "", "disk KiB", "RSS KiB");
+  std::printf("\n%-40s %9s %9s\n", "", "disk KiB", "RSS KiB");
   Contender sleeping = {"", Launch(setting, {"--rootfs", setting.rootfs}, {"/bin/sleep", "0.3"})};
   struct Row {
     const char* name;
@@ -102,7 +106,7 @@ void PrintSizes(const Setting& setting) {
     std::string path = setting.bin + "/" + row.name;
     if (::stat(path.c_str(), &info) != 0) continue;
     std::optional<uint64_t> resident = ResidentKiB(sleeping, setting.user, row.comm);
-    std::printf("%-44s %9lld %9s\n", row.name, static_cast<long long>(info.st_size / 1024),
+    std::printf("%-40s %9lld %9s\n", row.name, static_cast<long long>(info.st_size / 1024),
                 resident ? Text(*resident).c_str() : "-");
   }
 }
