@@ -88,9 +88,7 @@ void ClientConnection::ReadSome() {
     return;
   }
   in_.append(buffer, bytes);
-  if (state_ == State::kIdle) {
-    BeginRequest();
-  }
+  if (state_ == State::kIdle) BeginRequest();
   record_.bytes_up += bytes;
   if (!is_within)
     return Refuse({429, "egress_bytes", "the task has sent all the bytes it may"}, true);
@@ -212,6 +210,9 @@ Intake ClientConnection::OnAnswer(const UpstreamAnswer& answer) {
   if (const std::string* after = answer.Find("retry-after"); after && answer.status == 429)
     session_->NoteRetryAfter(static_cast<int64_t>(ParseUnsigned(*after).value_or(0) % 1'000'000));
   BeginStream(answer);
+  // The head leaves at once: the first event may take the model minutes.
+  if (!Flush()) return Intake::kAbort;
+  UpdateEvents();
   return Intake::kTaken;
 }
 

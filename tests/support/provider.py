@@ -439,6 +439,14 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(0.05)
         self.end_stream()
 
+    def late(self):
+        """The head at once, the first event two seconds later."""
+        self.start_stream()
+        self.wfile.flush()
+        time.sleep(2)
+        self.event({"type": "ping"})
+        self.end_stream()
+
     def hang(self):
         self.close_connection = True
         time.sleep(self.server.lifetime)
@@ -526,6 +534,7 @@ MODES = {
     "huge": Handler.huge,
     "large": Handler.large,
     "slow": Handler.slow,
+    "late": Handler.late,
     "hang": Handler.hang,
     "hang-in-body": Handler.hang_in_body,
     "half": Handler.half,

@@ -1,9 +1,11 @@
 #include <dirent.h>
+#include <poll.h>
 
 #include <fstream>
 #include <thread>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/socket.h"
 #include "tests/integration/gateway/egress/broker_fixture.h"
 
 namespace taskcell::gateway {
@@ -148,6 +150,20 @@ TEST_F(HostileProviderTest, EventsAreNotHeldBack) {
   EXPECT_LT(answer.arrivals_ms.front(), 1000);
   EXPECT_GT(answer.arrivals_ms.back() - answer.arrivals_ms.front(), 1500);
   EXPECT_NE(answer.body.find(": ping"), std::string::npos);
+}
+
+TEST_F(HostileProviderTest, TheHeadLeavesBeforeTheFirstEvent) {
+  Route route = MakeRoute(WireApi::kOpenAiChat, "/mode/late");
+  Cell cell = Attach(std::move(route));
+  HttpClient client(cell.port);
+  ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+  Result<short> ready = sys::Poll(client.fd(), POLLIN, 1000);  // the event comes after two seconds
+  ASSERT_TRUE(ready.ok());
+  EXPECT_NE(ready.value(), 0);
+  HttpAnswer answer = client.Read();
+  EXPECT_TRUE(answer.is_whole);
+  ASSERT_FALSE(answer.arrivals_ms.empty());
+  EXPECT_GT(answer.arrivals_ms.front(), 900);
 }
 
 TEST_F(HostileProviderTest, ASlowReaderStopsTheProviderNotTheMemory) {
