@@ -97,10 +97,10 @@ Status HttpResponseReader::TakeLine(std::string_view line) {
 
 Status HttpResponseReader::StatusLine(std::string_view line) {
   bool version = line.substr(0, 9) == "HTTP/1.1 " || line.substr(0, 9) == "HTTP/1.0 ";
-  std::optional<uint64_t> code = version ? ParseUnsigned(line.substr(9, 3)) : std::nullopt;
+  uint64_t code = version ? ParseUnsigned(line.substr(9, 3)).value_or(0) : 0;
   bool ends = line.size() == 12 || (line.size() > 12 && line[12] == ' ');
-  if (!code || *code < 100 || *code > 599 || !ends) return Bad("its status line");
-  status_ = static_cast<int>(*code);
+  if (code < 100 || code > 599 || !ends) return Bad("its status line");
+  status_ = static_cast<int>(code);
   return Ok();
 }
 

@@ -25,8 +25,8 @@ std::string TakeVariable(const char* name) {
 }
 
 Result<bool> Main(int argc, char** argv) {
-  std::optional<uint64_t> turns = argc == 3 ? ParseUnsigned(argv[2]) : std::nullopt;
-  if (!turns || *turns == 0 || *turns > kMaxTurns || argv[1][0] == '\0') {
+  uint64_t turns = argc == 3 ? ParseUnsigned(argv[2]).value_or(0) : 0;
+  if (turns == 0 || turns > kMaxTurns || argv[1][0] == '\0') {
     return Error(Kind::kUsage, "usage: taskcell-loop MODEL TURNS (1 to 1000), prompt on stdin");
   }
   Peer peer = TRY(ParsePeer(TakeVariable("OPENAI_BASE_URL")));
@@ -34,7 +34,7 @@ Result<bool> Main(int argc, char** argv) {
   if (key.find_first_of("\r\n") != std::string::npos) {
     return Error(Kind::kUsage, "OPENAI_API_KEY has a line break");
   }
-  LoopTask task{argv[1], *turns, TRY(sys::ReadAll(0, kMaxPromptBytes).With("read the prompt"))};
+  LoopTask task{argv[1], turns, TRY(sys::ReadAll(0, kMaxPromptBytes).With("read the prompt"))};
   LoopPorts ports;
   ports.ask = [&peer, &key](const std::string& request) {
     return Post(peer, "/chat/completions", key, request);
