@@ -1,4 +1,5 @@
 // The life of a task, top to bottom: one function a step.
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "gateway/task/watch.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
+#include "launcher/sys/socket.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -132,6 +134,18 @@ Result<UniqueFd> Verify(GateHost& gate, RunningCell& cell, cell::Engine engine, 
   return std::move(arrival.listener);
 }
 
+// A task that was cancelled or ran out of time before its job exists ends here: the job never does.
+Status CheckGoOn(const Surroundings& surroundings, uint64_t timeout_ms,
+                 Clock::time_point deadline) {
+  if (surroundings.cancel_fd >= 0) {
+    Result<short> asked = sys::Poll(surroundings.cancel_fd, POLLIN, 0);
+    if (!asked.ok() || asked.value() != 0)
+      return Error(Kind::kSystem, "the sandbox run was stopped").Coded("stopped");
+  }
+  if (Clock::now() < deadline) return Ok();
+  return Error(Kind::kSystem, TimedOutMessage(timeout_ms)).Coded("timeout");
+}
+
 JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const PlannedTask& task,
                           const Receipt& receipt, Clock::time_point deadline) {
   JobRequest request;
@@ -214,6 +228,7 @@ Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask&
                           Status& removed) {
   const Clock::time_point deadline = begun + std::chrono::milliseconds(agent.config.timeout_ms);
   const std::string secret = admission.route.credential.secret;
+  TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
   Progress(surroundings, Text("making a cell (", admission.engine->Name(), ")"));
   CellPlaces places;
   places.run_directory = task.directory.path();
@@ -227,6 +242,7 @@ Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask&
     UniqueFd listener = TRY(Verify(gate, *cell, admission.engine->kind(), receipt));
     receipt.setup_ms = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
+    TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
     Progress(surroundings, "the cell is verified; the AI starts");
     const cell::Job job = TRY(PlanJob(MakeJobRequest(agent, admission, task, receipt, deadline)));
     Broker* broker = TRY(surroundings.broker());

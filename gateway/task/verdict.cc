@@ -155,14 +155,17 @@ Verdict Judge(const Evidence& evidence) {
       evidence.run.step_limit || evidence.run.outcome == StreamOutcome::kStepLimit;
   if (evidence.over_steps || (program_says_limit && ended)) return StepLimit(evidence);
   if (evidence.cancelled) return Fail("stopped", "the sandbox run was stopped");
-  if (DeadlinePassed(evidence))
-    return Fail("timeout",
-                Text("the sandbox task timed out after ", evidence.timeout_ms / 1000, " s"));
+  if (DeadlinePassed(evidence)) return Fail("timeout", TimedOutMessage(evidence.timeout_ms));
   if (!ended) return Fail("transport_failed", "the sandbox run failed before the CLI finished");
   return JudgeEnded(evidence);
 }
 
 }  // namespace
+
+std::string TimedOutMessage(uint64_t timeout_ms) {
+  constexpr uint64_t kMillis = 1000;
+  return Text("the sandbox task timed out after ", timeout_ms / kMillis, " s");
+}
 
 std::string AuditToolName(std::string_view tool) {
   std::string name = CleanToolName(tool, "_-.");

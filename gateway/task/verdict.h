@@ -46,6 +46,9 @@ struct Verdict {
 // word, and a reply needs at least one answer of the provider behind it. Pure.
 Verdict Classify(const Evidence& evidence);
 
+// "the sandbox task timed out after N s".
+std::string TimedOutMessage(uint64_t timeout_ms);
+
 // Only letters, digits and "_-." of a tool's name, at most 64 bytes, else "unknown".
 std::string AuditToolName(std::string_view tool);
 

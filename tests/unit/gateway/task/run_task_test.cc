@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "gateway/task/prompt.h"
 #include "gateway/task/task.h"
@@ -27,6 +29,7 @@ struct FakeState {
   std::string_view code;
   std::optional<cell::CellPlan> plan;
   bool snapshot_was_there = false;
+  bool slow = false;  // every call takes some milliseconds
 };
 
 class FakeEngine : public CellEngine {
@@ -55,6 +58,7 @@ class FakeEngine : public CellEngine {
  private:
   Status Step(const std::string& name) {
     state_.calls.push_back(name);
+    if (state_.slow) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     if (name != state_.fail_at) return Ok();
     return Error(Kind::kSystem, "told to fail").Coded(state_.code);
   }
@@ -258,6 +262,27 @@ TEST_F(RunTaskTest, LimitsTheEngineCannotSetAreARefusalThatLeavesNothing) {
   EXPECT_EQ(answer.code, "resource_limits_unenforced");
   EXPECT_EQ(Tree(), before);
   EXPECT_NE(AuditLog().find("task_sandbox_unavailable"), std::string::npos);
+}
+
+TEST_F(RunTaskTest, CancelBeforeTheCellExistsMakesNone) {
+  sys::Pipe pipe = sys::MakePipe().value();
+  ASSERT_TRUE(sys::WriteAll(pipe.write_end.get(), "x").ok());
+  surroundings_.cancel_fd = pipe.read_end.get();
+  const std::set<std::string> before = Tree();
+  EXPECT_EQ(Run().code, "stopped");
+  EXPECT_FALSE(state_.plan.has_value());
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(RunTaskTest, TimeThatIsOverBeforeTheCellExistsMakesNone) {
+  Put("agents/a1/agent.toml",
+      "[agent]\nname = \"a1\"\n[model]\npreferred = \"m\"\n[container]\nnetwork_access = true\n"
+      "timeout_ms = 1\n");
+  state_.slow = true;
+  TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "timeout");
+  EXPECT_EQ(answer.message, "the sandbox task timed out after 0 s");
+  EXPECT_FALSE(state_.plan.has_value());
 }
 
 TEST_F(RunTaskTest, OpenEscapeHatchRunsNothingInThisVersionAndSaysSo) {
