@@ -1,9 +1,13 @@
 // taskcell: the command line client.
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 
 #include "gateway/cli/run_command.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int Main(int argc, char** argv) {
   constexpr int kUsage = 2;
   CLI::App app{"Runs an AI agent's task in a verified, locked-down cell.", "taskcell"};
   app.set_version_flag("--version", "taskcell " TASKCELL_VERSION);
@@ -25,4 +29,15 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   return taskcell::gateway::RunCommand(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {
+    (void)std::fprintf(stderr, "taskcell: %s\n", error.what());  // ignoring: nobody is left to tell
+    return 1;
+  }
 }

@@ -18,8 +18,7 @@ Status DockerEngine::CheckReachable() {
   // A daemon that is half dead answers the above and fails here. One that refuses the listing is
   // alive all the same.
   auto listed = client_.ListTasks("");
-  if (!listed.ok() && listed.error().code != "engine_unsupported")
-    return std::move(listed).error();
+  if (!listed.ok() && listed.error().code != "engine_unsupported") return std::move(listed).error();
   return Ok();
 }
 
