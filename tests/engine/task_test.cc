@@ -47,7 +47,7 @@ class Provider {
     argv.push_back(nullptr);
     pid_ = ::fork();
     if (pid_ == 0) {
-      (void)::freopen("/dev/null", "w", stdout);
+      if (::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(126);
       ::execvp(argv[0], argv.data());
       ::_exit(127);
     }

@@ -92,7 +92,7 @@ void EnterDelegatedCgroup(uid_t uid) {
   std::string procs =
       "/sys/fs/cgroup/taskcell/uid-" + std::to_string(uid) + "/supervisor/cgroup.procs";
   Result<UniqueFd> file = sys::Open(procs, O_WRONLY);
-  if (file.ok()) (void)::write(file.value().get(), "0", 1);  // ignoring: the limits then say so
+  if (file.ok()) (void)sys::WriteAll(file.value().get(), "0");  // ignoring: the limits then say so
 }
 
 std::string Program(const std::string& name) {

@@ -61,7 +61,7 @@ TEST(AssertSingleThreadTest, ASecondThreadIsRefused) {
   Pipe pipe = MakePipe().value();
   std::thread second([&] {
     char byte = 0;
-    (void)::read(pipe.read_end.get(), &byte, 1);  // ignoring: end of file is the signal to end
+    (void)Read(pipe.read_end.get(), {&byte, 1});  // ignoring: end of file is the signal to end
   });
   Status status = AssertSingleThread();
   pipe.write_end.Reset();
