@@ -50,7 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
         HostileImage{"Plain", R"({"/etc/passwd":{"text":"x"}})", "{}", true},
         HostileImage{"AgentIsALink", R"({"/agent":{"link":"/workspace"}})", "{}", false},
         HostileImage{"AgentIsALinkToTheRoot", R"({"/agent":{"link":"/"}})", "{}", false},
-        HostileImage{"ProcIsALink", R"({"/proc":{"link":"/tmp"}})", "{}", false},
+        // Docker takes links away where its own mounts go.
+        HostileImage{"ProcIsALink", R"({"/proc":{"link":"/tmp"}})", "{}", true},
         HostileImage{"TmpIsALink", R"({"/tmp":{"link":"/agent"}})", "{}", false},
         HostileImage{"WorkspaceIsALink", R"({"/workspace":{"link":"/etc"}})", "{}", false},
         HostileImage{"WorkspaceIsALinkOutside", R"({"/workspace":{"link":"../../../../etc"}})",
@@ -66,10 +67,11 @@ INSTANTIATE_TEST_SUITE_P(
         HostileImage{"VolumeBelowTheAgentDirectory", "{}", R"({"Volumes":{"/agent/x":{}}})", false},
         HostileImage{"VolumeOnProc", "{}", R"({"Volumes":{"/proc":{}}})", false},
         HostileImage{"VolumeOnTheRoot", "{}", R"({"Volumes":{"/":{}}})", false},
+        HostileImage{"AVariableWithoutAName", "{}", R"({"Env":["="]})", false},
         HostileImage{
             "Everything", "{}",
             R"({"Entrypoint":["/evil"],"Cmd":["x"],"User":"0:0","WorkingDir":"/proc/self/fd/7",
-                         "Env":["LD_PRELOAD=/evil.so","HOSTNAME=evil","=","PATH"],
+                         "Env":["LD_PRELOAD=/evil.so","HOSTNAME=evil","PATH"],
                          "Labels":{"com.duduclaw.task-sandbox.home":"forged"},
                          "Healthcheck":{"Test":["CMD","/evil"],"Interval":1000000},
                          "StopSignal":"SIGUSR1","Volumes":{"/data":{}},"OnBuild":["RUN evil"]})",
