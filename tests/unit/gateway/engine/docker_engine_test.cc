@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <ostream>
 
 #include "tests/support/fake_engine.h"
 
@@ -137,6 +138,7 @@ struct Step {
   const char* code;
   bool removes;
 };
+void PrintTo(const Step& step, std::ostream* out) { *out << step.name; }
 
 class MakeTest : public testing::TestWithParam<Step> {};
 

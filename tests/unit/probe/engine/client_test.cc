@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <ostream>
 
 #include "tests/support/fake_engine.h"
 
@@ -126,6 +127,7 @@ struct RemoveRow {
   int gone_after_inspects;
   bool clean;
 };
+void PrintTo(const RemoveRow& row, std::ostream* out) { *out << row.name; }
 
 class RemoveTest : public testing::TestWithParam<RemoveRow> {};
 
