@@ -1,7 +1,10 @@
 #include "launcher/cell/compare.h"
 
+#include <sys/capability.h>
+
 #include <algorithm>
 
+#include "launcher/base/defer.h"
 #include "launcher/base/text.h"
 #include "launcher/cell/compare_parts.h"
 #include "launcher/cell/denied_calls.h"
@@ -33,12 +36,26 @@ void CompareGroups(uint32_t gid, const std::vector<uint32_t>& groups, Mismatches
   if (!harmless) found.Add("groups", "none", Join(groups));
 }
 
+// "cap_net_admin cap_sys_admin": the names libcap has for the bits, the number for one it does not
+// know.
+std::string CapabilityNames(uint64_t set) {
+  std::string names;
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    if ((set >> bit & 1U) == 0) continue;
+    char* name = ::cap_to_name(static_cast<cap_value_t>(bit));
+    Defer release([name] { (void)::cap_free(name); });  // ignoring: it is ours, or null
+    names += names.empty() ? "" : " ";
+    names += name != nullptr ? std::string(name) : std::to_string(bit);
+  }
+  return names;
+}
+
 void CompareCapabilities(const std::array<uint64_t, 5>& sets, Mismatches& found) {
   constexpr std::string_view kNames[] = {"inheritable", "permitted", "effective", "bounding",
                                          "ambient"};
   for (std::size_t set = 0; set < sets.size(); ++set) {
     if (sets[set] == 0) continue;
-    found.Add(Text("capabilities.", kNames[set]), "0", std::to_string(sets[set]));
+    found.Add(Text("capabilities.", kNames[set]), "none", CapabilityNames(sets[set]));
   }
 }
 

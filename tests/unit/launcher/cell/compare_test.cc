@@ -288,5 +288,14 @@ TEST(DescribeTest, ItIsOneLineWithoutControlBytes) {
             "mount:/a\\nb: planned x, found \\x1b[2J");
 }
 
+TEST(CompareTest, CapabilitiesAreNamed) {
+  CellPlan plan = SamplePlan();
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  seen.inside.capabilities[2] = (1ULL << 12U) | (1ULL << 21U) | (1ULL << 63U);
+  std::vector<Mismatch> found = Compare(plan, Engine::kNative, seen);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].found, "cap_net_admin cap_sys_admin 63");
+}
+
 }  // namespace
 }  // namespace taskcell::cell
