@@ -1,0 +1,157 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "launcher/cell/cell_plan.h"
+#include "launcher/native/gate_client.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/process.h"
+#include "launcher/sys/socket.h"
+#include "tests/support/launch.h"
+
+namespace taskcell::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kPlanNumber = 10;
+constexpr int kGateNumber = 11;
+constexpr int kStatusNumber = 12;
+constexpr int kLineTimeoutMs = 30'000;
+
+// taskcell-launch as the gateway starts it.
+struct Started {
+  sys::Child launcher;
+  UniqueFd gate;
+  UniqueFd status;
+
+  // The next line of the status descriptor, or what came before its end.
+  std::string Line() const {
+    std::string line;
+    char byte = 0;
+    while (sys::Poll(status.get(), POLLIN, kLineTimeoutMs).value() != 0 &&
+           ::read(status.get(), &byte, 1) == 1 && byte != '\n')
+      line += byte;
+    return line;
+  }
+};
+
+class GatewayModeTest : public LaunchTest {
+ protected:
+  cell::CellPlan Plan() const {
+    cell::CellPlan plan;
+    plan.run_id = "00112233445566778899aabbccddeeff";
+    plan.agent = "agent";
+    plan.uid = 1500;
+    plan.gid = 1500;
+    plan.tmpfs.push_back({"/tmp", 1U << 20U, 01777, true});
+    plan.tmpfs.push_back({"/workspace", 1U << 20U, 0700, true});
+    plan.limits = {uint64_t{64} << 20U, 32, 500, 256};
+    return plan;
+  }
+
+  Started Start(const std::string& plan_bytes, uid_t uid, gid_t gid) {
+    sys::Pipe plan = sys::MakePipe().value();
+    sys::Pipe status = sys::MakePipe().value();
+    sys::SocketPair gate = sys::MakePacketPair().value();
+    EXPECT_TRUE(sys::WriteAll(plan.write_end.get(), plan_bytes).ok());
+    plan.write_end.Reset();
+    UniqueFd program = sys::Open(Program("taskcell-launch"), O_PATH).value();
+    sys::Cloned cloned = sys::CloneProcess(0).value();
+    if (cloned.in_child) {
+      bool ready = sys::PlaceDescriptor(plan.read_end.get(), kPlanNumber).ok() &&
+                   sys::PlaceDescriptor(gate.second.get(), kGateNumber).ok() &&
+                   sys::PlaceDescriptor(status.write_end.get(), kStatusNumber).ok() &&
+                   ::setgroups(0, nullptr) == 0 && ::setresgid(gid, gid, gid) == 0 &&
+                   ::setresuid(uid, uid, uid) == 0;
+      if (ready) {
+        (void)sys::ExecuteDescriptor(program.get(),
+                                     {"taskcell-launch", "--plan-fd=10", "--gate-fd=11",
+                                      "--status-fd=12", "--userns=prefer-subids"},
+                                     {});
+      }
+      sys::ExitNow(99);
+    }
+    return {std::move(cloned.child), std::move(gate.first), std::move(status.read_end)};
+  }
+
+  Started StartAsUser(const std::string& plan) { return Start(plan, user_->uid, user_->gid); }
+};
+
+TEST_F(GatewayModeTest, MakesTheCellOfThePlanAndStaysUntilInitEnds) {
+  Started started = StartAsUser(cell::EncodePlan(Plan()));
+  EXPECT_THAT(started.Line(), testing::StartsWith(R"({"event":"made","pid":)"));
+  native::GateClient gate(std::move(started.gate));
+  cell::InsideAttestation seen = gate.ReceiveAttestation().value();
+  EXPECT_EQ(seen.uids[0], 1500U);
+  EXPECT_EQ(seen.limits.pids, 32U);
+  cell::Job job;
+  job.argv = {"/bin/sh", "-c", "exit 3"};
+  job.environment = {"PATH=/bin"};
+  ASSERT_TRUE(gate.SendJob(job).ok());
+  cell::FrameReader::Message message;
+  do {
+    while (!gate.Receive(message).value()) {
+    }
+  } while (message.type == cell::FrameType::kStarted);
+  ASSERT_EQ(message.type, cell::FrameType::kExit);
+  EXPECT_EQ(cell::ParseExit(message.payload).value().code, 3);
+  ASSERT_TRUE(gate.SendDone().ok());
+  EXPECT_THAT(started.Line(), testing::StartsWith(R"({"event":"ended")"));
+  EXPECT_EQ(started.launcher.Wait().value().status, 0);
+}
+
+TEST_F(GatewayModeTest, DiesWithTheReaderOfItsStatus) {
+  Started started = StartAsUser(cell::EncodePlan(Plan()));
+  EXPECT_THAT(started.Line(), HasSubstr("made"));
+  started.status.Reset();
+  ASSERT_NE(sys::Poll(started.launcher.pidfd(), POLLIN, kLineTimeoutMs).value(), 0);
+  (void)started.launcher.Wait();  // TearDown looks for what is left
+}
+
+TEST_F(GatewayModeTest, EndsTheCellOnSigterm) {
+  Started started = StartAsUser(cell::EncodePlan(Plan()));
+  EXPECT_THAT(started.Line(), HasSubstr("made"));
+  ASSERT_TRUE(started.launcher.Signal(SIGTERM).ok());
+  EXPECT_THAT(started.Line(), HasSubstr(R"("signal":9)"));
+  EXPECT_EQ(started.launcher.Wait().value().status, 0);
+}
+
+TEST_F(GatewayModeTest, ABadPlanIsAFailedEvent) {
+  std::string plan = cell::EncodePlan(Plan());
+  for (const std::string& bytes : {std::string(), plan.substr(0, plan.size() - 1), plan + "x"}) {
+    Started started = StartAsUser(bytes);
+    EXPECT_THAT(started.Line(), testing::StartsWith(R"({"event":"failed","kind":)"));
+    EXPECT_EQ(started.launcher.Wait().value().status, 125);
+  }
+}
+
+TEST_F(GatewayModeTest, LimitsThatCannotBeEnforcedKeepTheirCode) {
+  Started started = Start(cell::EncodePlan(Plan()), 65534, 65534);
+  EXPECT_THAT(started.Line(), HasSubstr(R"("code":"resource_limits_unenforced")"));
+}
+
+TEST_F(GatewayModeTest, ASourceThatWasReplacedIsRefused) {
+  std::string path = MakeFile("source", "planned");
+  struct stat info = {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  UniqueFd pin = sys::Open(path, O_PATH).value();
+  cell::CellPlan plan = Plan();
+  plan.mounts.push_back({path, "/data", cell::EntryKind::kFile, info.st_dev, info.st_ino, false});
+  Started control = StartAsUser(cell::EncodePlan(plan));
+  EXPECT_THAT(control.Line(), HasSubstr("made"));
+  control.status.Reset();
+  (void)control.launcher.Wait();
+  std::filesystem::rename(MakeFile("other", "replaced"), path);
+  Started started = StartAsUser(cell::EncodePlan(plan));
+  EXPECT_THAT(started.Line(), HasSubstr("replaced since"));
+}
+
+}  // namespace
+}  // namespace taskcell::test
