@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/sysmacros.h>
 
+#include <array>
 #include <cerrno>
 
 #include "launcher/base/text.h"
@@ -29,11 +30,20 @@ Result<std::string> ReadControl(int directory_fd, const std::string& name) {
   return std::string(Trim(text));
 }
 
-Result<std::optional<std::string>> ReadControlIfAny(int directory_fd, const std::string& name) {
-  Result<std::string> text = ReadControl(directory_fd, name);
-  if (text.ok()) return std::optional<std::string>(std::move(text).value());
-  if (text.error().err == ENOENT) return std::optional<std::string>();
-  return std::move(text).error();
+Result<std::optional<std::string>> ReadRecord(int directory_fd, const std::string& path) {
+  Result<UniqueFd> fd = sys::OpenAt2(directory_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY,
+                                     sys::kResolveBeneath | RESOLVE_NO_XDEV);
+  if (!fd.ok()) {
+    if (fd.error().err == ENOENT) return std::optional<std::string>();
+    return std::move(fd).error();
+  }
+  std::array<char, kMaxRecordBytes + 1> buffer;
+  std::size_t got = TRY(sys::Read(fd->get(), buffer).With(path));
+  if (got == buffer.size())
+    return Error(Kind::kViolation,
+                 Text("'", Printable(path), "' holds more than ", kMaxRecordBytes, " bytes"),
+                 EFBIG);
+  return std::optional<std::string>(Trim({buffer.data(), got}));
 }
 
 std::optional<uint64_t> ValueOf(std::string_view text, std::string_view key) {

@@ -22,11 +22,16 @@ Result<UniqueFd> OpenCgroup(int directory_fd, const std::string& below);
 
 inline constexpr std::size_t kMaxControlFileBytes = 1U << 20U;
 
-// Reads one control file, white space at its ends taken off.
+// Reads one control file to its end, white space at its ends taken off.
 Result<std::string> ReadControl(int directory_fd, const std::string& name);
 
-// The same; nullopt when there is no such file.
-Result<std::optional<std::string>> ReadControlIfAny(int directory_fd, const std::string& name);
+inline constexpr std::size_t kMaxRecordBytes = 4096;
+
+// Reads a control file that the kernel writes as one record of at most kMaxRecordBytes: a limit or
+// a few counters, never a list of processes. `path` may lead through cgroups below the directory.
+// White space at its ends is taken off; nullopt when there is no such file. One read is enough for
+// a record, and a start reads dozens of them.
+Result<std::optional<std::string>> ReadRecord(int directory_fd, const std::string& path);
 
 // The number after `key` in a file of "key number" lines (memory.events, cpu.stat); nullopt when
 // the key is not there. Pure.

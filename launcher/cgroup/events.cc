@@ -14,7 +14,7 @@ namespace {
 // empty.
 Result<std::optional<uint64_t>> ReadCounter(int cgroup_fd, const std::string& file,
                                             std::string_view key) {
-  std::optional<std::string> text = TRY(ReadControlIfAny(cgroup_fd, file));
+  std::optional<std::string> text = TRY(ReadRecord(cgroup_fd, file));
   if (!text) return std::optional<uint64_t>();
   std::optional<uint64_t> value = key.empty() ? ParseUnsigned(*text) : ValueOf(*text, key);
   if (!value && key.empty())

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 
@@ -19,26 +20,36 @@ constexpr uint64_t kMinQuotaUs = 1'000;  // kernel/sched/core.c: min_cfs_quota_p
 // v1 shows "no limit" as the largest page count in bytes, which depends on the page size.
 constexpr uint64_t kV1Unlimited = uint64_t{0x7FFF'FFFF'FFFF'0000};
 
-Error NotALimit(const std::string& file, std::string_view text) {
+Error NotALimit(std::string_view file, std::string_view text) {
   return Error(Kind::kViolation, Text(file, " holds '", Printable(text), "', which is no limit"));
 }
 
-Result<std::optional<uint64_t>> ReadLimit(int cgroup_fd, const std::string& file) {
-  std::optional<std::string> text = TRY(ReadControlIfAny(cgroup_fd, file));
+// Where a level's files are: a directory and a prefix of the path.
+struct Level {
+  int directory_fd;
+  std::string prefix;  // "" or "a/b/"
+
+  Result<std::optional<std::string>> Read(std::string_view file) const {
+    return ReadRecord(directory_fd, Text(prefix, file));
+  }
+};
+
+Result<std::optional<uint64_t>> ReadLimit(const Level& level, std::string_view file) {
+  std::optional<std::string> text = TRY(level.Read(file));
   if (!text) return std::optional<uint64_t>();
   std::optional<uint64_t> value = ParseLimit(*text);
   if (!value) return NotALimit(file, *text);
   return value;
 }
 
-Result<std::optional<CpuBandwidth>> ReadCpu(int cgroup_fd, bool unified) {
+Result<std::optional<CpuBandwidth>> ReadCpu(const Level& level, bool unified) {
   if (!unified) {
-    std::optional<uint64_t> quota = TRY(ReadLimit(cgroup_fd, "cpu.cfs_quota_us"));
-    std::optional<uint64_t> period = TRY(ReadLimit(cgroup_fd, "cpu.cfs_period_us"));
+    std::optional<uint64_t> quota = TRY(ReadLimit(level, "cpu.cfs_quota_us"));
+    std::optional<uint64_t> period = TRY(ReadLimit(level, "cpu.cfs_period_us"));
     if (!quota || !period) return std::optional<CpuBandwidth>();
     return std::optional<CpuBandwidth>({*quota, *period});
   }
-  std::optional<std::string> text = TRY(ReadControlIfAny(cgroup_fd, "cpu.max"));
+  std::optional<std::string> text = TRY(level.Read("cpu.max"));
   if (!text) return std::optional<CpuBandwidth>();
   std::vector<std::string_view> words = Words(*text);
   if (words.size() != 2) return NotALimit("cpu.max", *text);
@@ -72,11 +83,15 @@ uint64_t WholePages(uint64_t bytes) {
 
 // Writes one limit and reads it back.
 Status Write(int cgroup_fd, const std::string& file, uint64_t value, uint64_t expected) {
-  TRY(sys::WriteControl(cgroup_fd, file, Text(value)));
-  std::optional<uint64_t> found = TRY(ReadLimit(cgroup_fd, file));
-  if (found == expected) return Ok();
-  return Error(Kind::kUnsupported, Text(file, " was set to ", value, " but reads ",
-                                        found ? Text(*found) : std::string("nothing")));
+  UniqueFd fd = TRY(sys::OpenAt2(cgroup_fd, file, O_RDWR | O_NOCTTY, sys::kResolveBeneath));
+  std::string text = Text(value);
+  TRY(sys::WriteAll(fd.get(), text).With(Text(file, " <- ", text)));
+  std::array<char, kMaxRecordBytes> buffer;
+  std::size_t got = TRY(sys::ReadAt(fd.get(), buffer, 0).With(file));
+  std::string_view read = Trim({buffer.data(), got});
+  if (ParseLimit(read) == expected) return Ok();
+  return Error(Kind::kUnsupported,
+               Text(file, " was set to ", value, " but reads '", Printable(read), "'"));
 }
 
 Error SwapIsNotAccounted(std::string_view file) {
@@ -90,10 +105,10 @@ Error SwapIsNotAccounted(std::string_view file) {
 
 Status ApplyMemoryV1(int cgroup_fd, uint64_t bytes, bool host_has_swap) {
   // Before Linux 5.11 a limit covers the children only with this switched on.
-  std::optional<std::string> nested = TRY(ReadControlIfAny(cgroup_fd, "memory.use_hierarchy"));
+  std::optional<std::string> nested = TRY(ReadRecord(cgroup_fd, "memory.use_hierarchy"));
   if (nested == "0") TRY(sys::WriteControl(cgroup_fd, "memory.use_hierarchy", "1"));
   // A parent with the killer off hands that on, and a cell over its limit would sleep for ever.
-  std::optional<std::string> killer = TRY(ReadControlIfAny(cgroup_fd, "memory.oom_control"));
+  std::optional<std::string> killer = TRY(ReadRecord(cgroup_fd, "memory.oom_control"));
   if (killer && ValueOf(*killer, "oom_kill_disable") == 1U)
     TRY(sys::WriteControl(cgroup_fd, "memory.oom_control", "0"));
   // The kernel wants memory <= memory and swap at every moment, so memory goes first.
@@ -125,7 +140,7 @@ Status ApplyCpu(int cgroup_fd, bool unified, uint64_t cpu_millis) {
       return std::move(set).With("a cgroup above has a smaller cpu quota, or it is out of range");
     TRY(std::move(set));
   }
-  std::optional<CpuBandwidth> found = TRY(ReadCpu(cgroup_fd, unified));
+  std::optional<CpuBandwidth> found = TRY(ReadCpu({cgroup_fd, ""}, unified));
   if (found == wanted) return Ok();
   return Error(
       Kind::kUnsupported,
@@ -149,24 +164,26 @@ std::optional<uint64_t> ParseLimit(std::string_view text) {
   return value;
 }
 
-Result<LevelLimits> ReadLevel(int cgroup_fd, bool unified, Controller controller) {
-  LevelLimits level;
+Result<LevelLimits> ReadLevel(int directory_fd, const std::string& below, bool unified,
+                              Controller controller) {
+  Level level{directory_fd, below.empty() ? "" : below + "/"};
+  LevelLimits limits;
   switch (controller) {
     case Controller::kMemory:
-      level.memory = TRY(ReadLimit(cgroup_fd, unified ? "memory.max" : "memory.limit_in_bytes"));
+      limits.memory = TRY(ReadLimit(level, unified ? "memory.max" : "memory.limit_in_bytes"));
       if (unified)
-        level.swap = TRY(ReadLimit(cgroup_fd, "memory.swap.max"));
+        limits.swap = TRY(ReadLimit(level, "memory.swap.max"));
       else
-        level.memory_and_swap = TRY(ReadLimit(cgroup_fd, "memory.memsw.limit_in_bytes"));
+        limits.memory_and_swap = TRY(ReadLimit(level, "memory.memsw.limit_in_bytes"));
       break;
     case Controller::kPids:
-      level.pids = TRY(ReadLimit(cgroup_fd, "pids.max"));
+      limits.pids = TRY(ReadLimit(level, "pids.max"));
       break;
     case Controller::kCpu:
-      level.cpu = TRY(ReadCpu(cgroup_fd, unified));
+      limits.cpu = TRY(ReadCpu(level, unified));
       break;
   }
-  return level;
+  return limits;
 }
 
 void Lower(LevelLimits& into, const LevelLimits& level) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "launcher/base/result.h"
@@ -40,8 +41,10 @@ struct LevelLimits {
 // when it is none. Pure.
 std::optional<uint64_t> ParseLimit(std::string_view text);
 
-// Reads the limit files of one cgroup. A file that says something else than a limit is kViolation.
-Result<LevelLimits> ReadLevel(int cgroup_fd, bool unified, Controller controller);
+// Reads the limit files of the cgroup `below` a directory ("" is the directory itself). A file that
+// says something else than a limit is kViolation.
+Result<LevelLimits> ReadLevel(int directory_fd, const std::string& below, bool unified,
+                              Controller controller);
 
 // Lowers `into` to the smaller of both, limit by limit. Processor time is compared as a share.
 // Pure.

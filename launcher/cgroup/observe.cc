@@ -35,8 +35,7 @@ Result<LevelLimits> EffectiveLimits(const Location& location, Controller control
   LevelLimits effective;
   UniqueFd mount = TRY(OpenMount(*location.hierarchy));
   for (const std::string& below : LevelsUpwards(location.below)) {
-    UniqueFd level = TRY(OpenCgroup(mount.get(), below));
-    Lower(effective, TRY(ReadLevel(level.get(), location.hierarchy->unified, controller)));
+    Lower(effective, TRY(ReadLevel(mount.get(), below, location.hierarchy->unified, controller)));
   }
   return effective;
 }

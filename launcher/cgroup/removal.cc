@@ -109,6 +109,9 @@ Status RemoveCgroup(int parent_fd, const std::string& name, int timeout_ms) {
 }
 
 void SweepStale(int place_fd) {
+  // A cgroup directory has two links and one more for each child: mostly there is nothing to list.
+  Result<struct stat> info = sys::Stat(place_fd);
+  if (info.ok() && info->st_nlink == 2) return;
   Result<std::vector<std::string>> children = Children(place_fd);
   if (!children.ok()) return;
   for (const std::string& name : children.value()) {

@@ -10,6 +10,7 @@
 #include "launcher/cgroup/directory.h"
 #include "launcher/cgroup/limits.h"
 #include "launcher/cgroup/name.h"
+#include "launcher/cgroup/observe.h"
 #include "launcher/cgroup/remedy.h"
 #include "launcher/cgroup/removal.h"
 #include "launcher/sys/file.h"
@@ -88,19 +89,18 @@ Result<UniqueFd> MakeLocked(int place_fd, const std::string& name) {
 }  // namespace
 
 Result<RunCgroup> RunCgroup::Make(const std::string& run_id, const cell::Limits& limits) {
-  Layout layout = TRY(ReadLayout());
-  return MakeIn(layout, run_id, limits);
+  return MakeIn(TRY(ReadLayout()), run_id, limits);
 }
 
-Result<RunCgroup> RunCgroup::MakeIn(const Layout& layout, const std::string& run_id,
+Result<RunCgroup> RunCgroup::MakeIn(Layout layout, const std::string& run_id,
                                     const cell::Limits& limits) {
   if (!IsRunName(RunName(run_id)))
     return Error(Kind::kUsage,
                  Text("run id '", Printable(run_id), "' is not 32 lowercase hex digits"), EINVAL);
   bool host_has_swap = TRY(HostHasSwap());
-  RunCgroup made(RunName(run_id));
-  for (const Share& share : TRY(SharesOf(layout))) {
-    Status added = made.AddBranch(*share.hierarchy, share.controllers, limits, host_has_swap);
+  RunCgroup made(RunName(run_id), std::move(layout), host_has_swap);
+  for (const Share& share : TRY(SharesOf(made.layout_))) {
+    Status added = made.AddBranch(*share.hierarchy, share.controllers, limits);
     if (!added.ok()) return Unenforced(share.controllers, std::move(added).error());
   }
   return made;
@@ -111,7 +111,7 @@ RunCgroup::~RunCgroup() {
 }
 
 Status RunCgroup::AddBranch(const Hierarchy& hierarchy, const std::vector<Controller>& controllers,
-                            const cell::Limits& limits, bool host_has_swap) {
+                            const cell::Limits& limits) {
   cgroup::Place place = TRY(FindPlace(hierarchy, controllers));
   SweepStale(place.directory.get());
   std::string path = Text("'", Printable(place.path), "/", name_, "'");
@@ -126,7 +126,7 @@ Status RunCgroup::AddBranch(const Hierarchy& hierarchy, const std::vector<Contro
   // From here on the destructor removes it, whatever fails.
   branches_.push_back({std::move(place), controllers, std::move(run).value(), UniqueFd()});
   Branch& branch = branches_.back();
-  TRY(ApplyLimits(branch.run.get(), unified, controllers, limits, host_has_swap).With(path));
+  TRY(ApplyLimits(branch.run.get(), unified, controllers, limits, host_has_swap_).With(path));
   TRY(sys::MakeDirectory(branch.run.get(), kCellName, 0755).With(path));
   branch.cell = TRY(OpenCgroup(branch.run.get(), kCellName).With(path));
   return Ok();
@@ -182,6 +182,12 @@ Result<std::vector<LimitFile>> RunCgroup::OpenLimitFiles() const {
   return files;
 }
 
+Result<cell::OutsideAttestation> RunCgroup::Observe(pid_t pid) const {
+  UniqueFd proc = TRY(sys::Open(Text("/proc/", pid), O_RDONLY | O_DIRECTORY));
+  return ObserveIn(layout_, proc.get(), pid, host_has_swap_)
+      .With(Text("observe process ", pid, " from outside"));
+}
+
 Result<Events> RunCgroup::ReadEvents() const {
   Events events;
   for (const Branch& branch : branches_) {
@@ -203,6 +209,8 @@ Status RunCgroup::Kill() const {
 Status RunCgroup::Remove() {
   Status outcome = Ok();
   std::erase_if(branches_, [&](const Branch& branch) {
+    // Mostly it is empty by now, and two calls do.
+    (void)sys::RemoveDirectory(branch.run.get(), kCellName);  // ignoring: RemoveCgroup tells
     Status removed = RemoveCgroup(branch.place.directory.get(), name_, kRemoveTimeoutMs);
     bool gone = removed.ok();
     if (!gone) outcome = std::move(removed).With(branch.place.path);

@@ -34,7 +34,7 @@ class RunCgroup {
   // must do what; then nothing is left behind. Cgroups of this caller's earlier runs whose owner
   // died are removed on the way.
   static Result<RunCgroup> Make(const std::string& run_id, const cell::Limits& limits);
-  static Result<RunCgroup> MakeIn(const Layout& layout, const std::string& run_id,
+  static Result<RunCgroup> MakeIn(Layout layout, const std::string& run_id,
                                   const cell::Limits& limits);
 
   RunCgroup(RunCgroup&&) noexcept = default;
@@ -59,6 +59,9 @@ class RunCgroup {
   // Read-only descriptors of the limit files of `run-<id>`.
   Result<std::vector<LimitFile>> OpenLimitFiles() const;
 
+  // observe.h's Observe for a process of the cell, with what Make read before.
+  Result<cell::OutsideAttestation> Observe(pid_t pid) const;
+
   Result<Events> ReadEvents() const;
 
   // Kills every process of the cell, without waiting for them to be gone.
@@ -78,11 +81,14 @@ class RunCgroup {
     UniqueFd cell;
   };
 
-  explicit RunCgroup(std::string name) : name_(std::move(name)) {}
+  RunCgroup(std::string name, Layout layout, bool host_has_swap)
+      : name_(std::move(name)), layout_(std::move(layout)), host_has_swap_(host_has_swap) {}
   Status AddBranch(const Hierarchy& hierarchy, const std::vector<Controller>& controllers,
-                   const cell::Limits& limits, bool host_has_swap);
+                   const cell::Limits& limits);
 
   std::string name_;  // run-<id>
+  Layout layout_;
+  bool host_has_swap_;
   std::vector<Branch> branches_;
 };
 

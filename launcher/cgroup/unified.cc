@@ -20,7 +20,7 @@ bool HasWord(std::string_view text, std::string_view word) {
 }
 
 Status CheckType(int cgroup_fd) {
-  std::optional<std::string> type = TRY(ReadControlIfAny(cgroup_fd, "cgroup.type"));
+  std::optional<std::string> type = TRY(ReadRecord(cgroup_fd, "cgroup.type"));
   if (!type || *type == "domain") return Ok();  // the root cgroup has no such file
   return Error(Kind::kUnsupported,
                Text("cgroup.type is '", Printable(*type),

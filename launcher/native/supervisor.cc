@@ -143,7 +143,7 @@ Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
 Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate) {
   cell::Attestation seen;
   seen.inside = TRY(gate.ReceiveAttestation().With("attestation"));
-  seen.outside = TRY(cgroup::Observe(cell.pid()).With("outside attestation"));
+  seen.outside = TRY(cell.cgroup().Observe(cell.pid()).With("outside attestation"));
   std::vector<cell::Mismatch> mismatches = cell::Compare(plan, cell::Engine::kNative, seen);
   if (mismatches.empty()) return Ok();
   return MismatchError(mismatches);

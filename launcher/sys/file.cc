@@ -97,6 +97,15 @@ Result<std::size_t> Read(int fd, std::span<char> buffer) {
   }
 }
 
+Result<std::size_t> ReadAt(int fd, std::span<char> buffer, int64_t offset) {
+  while (true) {
+    ssize_t got = ::pread(fd, buffer.data(), buffer.size(), offset);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    int err = errno;
+    if (err != EINTR) return FailureOf(err, Text("pread (fd ", fd, ")"));
+  }
+}
+
 Status WriteAll(int fd, std::string_view data) {
   while (!data.empty()) {
     ssize_t put = ::write(fd, data.data(), data.size());

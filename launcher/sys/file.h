@@ -48,6 +48,9 @@ Result<std::string> ReadFile(int dir_fd, const std::string& path, std::size_t li
 // One read(2), EINTR retried; 0 at end of file.
 Result<std::size_t> Read(int fd, std::span<char> buffer);
 
+// One pread(2) from `offset`, EINTR retried; 0 at end of file.
+Result<std::size_t> ReadAt(int fd, std::span<char> buffer, int64_t offset);
+
 // Writes all of `data`, EINTR retried.
 Status WriteAll(int fd, std::string_view data);
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/base/text.h"
+#include "launcher/cgroup/directory.h"
 #include "tests/unit/launcher/cgroup/fake_tree.h"
 
 namespace taskcell::cgroup {
@@ -139,7 +139,7 @@ TEST_F(ApplyLimitsTest, LimitThatReadsBackOtherwiseIsRefused) {
     Status applied = ApplyLimits(dir(), unified, kControllers, kAsked, false);
     ASSERT_FALSE(applied.ok());
     EXPECT_EQ(applied.error().kind, Kind::kUnsupported);
-    EXPECT_NE(applied.error().text.find("was set to 67108864 but reads 6710886499"),
+    EXPECT_NE(applied.error().text.find("was set to 67108864 but reads '6710886499'"),
               std::string::npos)
         << applied.error().text;
   }
@@ -183,21 +183,34 @@ TEST_F(ApplyLimitsTest, LevelIsReadBack) {
   Put("memory.memsw.limit_in_bytes", "4096");
   Put("pids.max", "max");
   Put("cpu.cfs_quota_us", "-1");
-  EXPECT_EQ(ReadLevel(dir(), false, Controller::kMemory)->memory, kUnlimited);
-  EXPECT_EQ(ReadLevel(dir(), false, Controller::kMemory)->memory_and_swap, 4096U);
-  EXPECT_EQ(ReadLevel(dir(), false, Controller::kPids)->pids, kUnlimited);
-  EXPECT_EQ(ReadLevel(dir(), false, Controller::kCpu)->cpu, (CpuBandwidth{kUnlimited, 100000}));
-  EXPECT_EQ(ReadLevel(dir(), true, Controller::kMemory)->memory, std::nullopt);
+  EXPECT_EQ(ReadLevel(dir(), "", false, Controller::kMemory)->memory, kUnlimited);
+  EXPECT_EQ(ReadLevel(dir(), "", false, Controller::kMemory)->memory_and_swap, 4096U);
+  EXPECT_EQ(ReadLevel(dir(), "", false, Controller::kPids)->pids, kUnlimited);
+  EXPECT_EQ(ReadLevel(dir(), "", false, Controller::kCpu)->cpu, (CpuBandwidth{kUnlimited, 100000}));
+  EXPECT_EQ(ReadLevel(dir(), "", true, Controller::kMemory)->memory, std::nullopt);
   Put("cpu.max", "max 100000");
-  EXPECT_EQ(ReadLevel(dir(), true, Controller::kCpu)->cpu, (CpuBandwidth{kUnlimited, 100000}));
+  EXPECT_EQ(ReadLevel(dir(), "", true, Controller::kCpu)->cpu, (CpuBandwidth{kUnlimited, 100000}));
+}
+
+TEST_F(ApplyLimitsTest, LevelBelowTheDirectoryIsRead) {
+  Put("a/b/pids.max", "7\n");
+  EXPECT_EQ(ReadLevel(dir(), "a/b", true, Controller::kPids)->pids, 7U);
+  EXPECT_EQ(ReadLevel(dir(), "a", true, Controller::kPids)->pids, std::nullopt);
+}
+
+TEST_F(ApplyLimitsTest, RecordHasASizeLimit) {
+  Put("pids.max", std::string(kMaxRecordBytes - 1, ' ') + "7");
+  EXPECT_EQ(ReadRecord(dir(), "pids.max").value(), "7");
+  Put("pids.max", std::string(kMaxRecordBytes, ' ') + "7");
+  EXPECT_EQ(ReadRecord(dir(), "pids.max").error().kind, Kind::kViolation);
 }
 
 TEST_F(ApplyLimitsTest, FileWithoutALimitIsAViolation) {
   Put("pids.max", "many");
-  EXPECT_EQ(ReadLevel(dir(), true, Controller::kPids).error().kind, Kind::kViolation);
+  EXPECT_EQ(ReadLevel(dir(), "", true, Controller::kPids).error().kind, Kind::kViolation);
   for (const char* text : {"50000", "x 100000", "1 2 3", "1 max"}) {
     Put("cpu.max", text);
-    EXPECT_FALSE(ReadLevel(dir(), true, Controller::kCpu).ok()) << text;
+    EXPECT_FALSE(ReadLevel(dir(), "", true, Controller::kCpu).ok()) << text;
   }
 }
 
