@@ -16,6 +16,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::bench {
 namespace {
@@ -23,24 +24,27 @@ namespace {
 constexpr int kFailed = 254;  // in the child, before exec
 constexpr int kResidentWaitMs = 3000;
 
-[[noreturn]] void Become(const std::vector<std::string>& argv, std::optional<Ids> user,
-                         int error_fd) {
-  if (user) {
-    if (::setgroups(0, nullptr) != 0 || ::setresgid(user->gid, user->gid, user->gid) != 0 ||
-        ::setresuid(user->uid, user->uid, user->uid) != 0 || ::chdir("/") != 0)
+[[noreturn]] void Become(const Contender& contender, Ids user, int error_fd) {
+  if (!contender.as_root) {
+    test::EnterDelegatedCgroup(user.uid);
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+        ::setresuid(user.uid, user.uid, user.uid) != 0 || ::chdir("/") != 0)
       ::_exit(kFailed);
   }
   if (error_fd >= 0 && (::dup2(error_fd, 1) < 0 || ::dup2(error_fd, 2) < 0)) ::_exit(kFailed);
+  if (contender.body) ::_exit(contender.body());
   std::vector<char*> arguments;
-  for (const std::string& each : argv)
+  for (const std::string& each : contender.argv)
     arguments.push_back(const_cast<char*>(each.c_str()));  // NOLINT: execvp's signature
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());
   ::_exit(127);
 }
 
-std::optional<Ids> IdsOf(const Contender& contender, Ids user) {
-  return contender.as_root ? std::nullopt : std::optional<Ids>(user);
+// What a program prints is not part of what is measured, nor of the table.
+int Nowhere() {
+  static const UniqueFd kNull = sys::Open("/dev/null", O_WRONLY).value();
+  return kNull.get();
 }
 
 int WaitFor(pid_t child) {
@@ -63,7 +67,7 @@ OneRun RunOnce(const Contender& contender, Ids user) {
   auto start = std::chrono::steady_clock::now();
   pid_t child = ::fork();
   if (child < 0) std::abort();
-  if (child == 0) Become(contender.argv, IdsOf(contender, user), -1);
+  if (child == 0) Become(contender, user, Nowhere());
   int status = 0;
   struct rusage usage = {};
   OneRun run;
@@ -80,7 +84,7 @@ std::string TryOut(const Contender& contender, Ids user) {
   UniqueFd output = sys::MakeMemfd("bench-output", 0).value();
   pid_t child = ::fork();
   if (child < 0) std::abort();
-  if (child == 0) Become(contender.argv, IdsOf(contender, user), output.get());
+  if (child == 0) Become(contender, user, output.get());
   int status = WaitFor(child);
   if (status == 0) return "";
   std::array<char, 512> text = {};
@@ -139,6 +143,7 @@ std::optional<uint64_t> CountCalls(const Contender& contender, Ids user) {
   char path[] = "/tmp/taskcell-bench-calls-XXXXXX";
   UniqueFd file(::mkostemp(path, O_CLOEXEC));
   if (!file.valid() || ::fchmod(file.get(), 0666) != 0) return std::nullopt;
+  if (contender.body) return std::nullopt;
   Contender traced = contender;
   traced.argv = {"strace", "-f", "-qq", "-o", path};
   traced.argv.insert(traced.argv.end(), contender.argv.begin(), contender.argv.end());
@@ -159,7 +164,7 @@ std::optional<uint64_t> CountCalls(const Contender& contender, Ids user) {
 std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const std::string& comm) {
   pid_t child = ::fork();
   if (child < 0) std::abort();
-  if (child == 0) Become(contender.argv, IdsOf(contender, user), -1);
+  if (child == 0) Become(contender, user, Nowhere());
   std::optional<uint64_t> largest;
   for (int waited_ms = 0; waited_ms < kResidentWaitMs; ++waited_ms) {
     pid_t pid = FindDescendant(child, comm);

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@ namespace taskcell::bench {
 struct Contender {
   std::string name;
   std::vector<std::string> argv;
-  bool as_root = false;  // else as the unprivileged user
+  bool as_root = false;       // else as the unprivileged user
+  std::function<int()> body;  // runs in the child in place of argv; its status
 };
 
 struct Ids {

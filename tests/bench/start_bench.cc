@@ -13,20 +13,22 @@
 #include <cstdlib>
 
 #include "launcher/base/text.h"
+#include "tests/bench/engine_calls.h"
 #include "tests/bench/measure.h"
 
 namespace taskcell::bench {
 namespace {
 
-constexpr int kRounds = 100;
 constexpr int kFewestRounds = 50;
 
 struct Setting {
   std::string bin;
+  std::string work;
   std::string rootfs;
-  std::string bundle;
   Ids user;
-  int rounds = kRounds;
+  int rounds = 0;
+  std::string socket;  // empty: no engine
+  std::string image;
 };
 
 using Argv = std::vector<std::string>;
@@ -40,6 +42,13 @@ Argv Launch(const Setting& setting, const Argv& root, const Argv& command) {
   Argv argv = {
       setting.bin + "/taskcell-launch", "--memory", "64M", "--pids", "32", "--cpus", "0.5"};
   return Concat(Concat(Concat(argv, root), {"--net", "none", "--"}), command);
+}
+
+// A whole task through the gateway's pipeline: admission, snapshot, cell, attestation, one model
+// call over the broker, reply, receipt.
+Argv Task(const Setting& setting, const char* engine) {
+  return {setting.bin + "/taskcell",  "run", "bench", "hello", "--home",
+          setting.work + "/" + engine};
 }
 
 // What the launcher's host root shows, given to bwrap by hand.
@@ -95,7 +104,8 @@ void PrintTimes(const std::vector<Contender>& contenders, const std::vector<Timi
 
 void PrintSizes(const Setting& setting) {
   std::printf("\n%-40s %9s %9s\n", "", "disk KiB", "RSS KiB");
-  Contender sleeping = {"", Launch(setting, {"--rootfs", setting.rootfs}, {"/bin/sleep", "0.3"})};
+  Contender sleeping = {
+      "", Launch(setting, {"--rootfs", setting.rootfs}, {"/bin/sleep", "0.3"}), false, {}};
   struct Row {
     const char* name;
     const char* comm;  // as the kernel cuts it
@@ -114,24 +124,40 @@ void PrintSizes(const Setting& setting) {
 int Bench(const Setting& setting) {
   const Argv kTrue = {"/bin/true"};
   std::vector<Contender> contenders = {
-      {"fork + exec (the floor)", kTrue},
-      {"bwrap --unshare-all, rootfs", Concat(BwrapRootfs(setting), kTrue)},
-      {"taskcell-launch, all limits, rootfs", Launch(setting, {"--rootfs", setting.rootfs}, kTrue)},
-      {"bwrap --unshare-all, host root", Concat(BwrapHostRoot(), kTrue)},
-      {"taskcell-launch, all limits, host root", Launch(setting, {"--host-root"}, kTrue)},
+      {"fork + exec (the floor)", kTrue, false, {}},
+      {"bwrap --unshare-all, rootfs", Concat(BwrapRootfs(setting), kTrue), false, {}},
+      {"taskcell-launch, all limits, rootfs",
+       Launch(setting, {"--rootfs", setting.rootfs}, kTrue),
+       false,
+       {}},
+      {"bwrap --unshare-all, host root", Concat(BwrapHostRoot(), kTrue), false, {}},
+      {"taskcell-launch, all limits, host root",
+       Launch(setting, {"--host-root"}, kTrue),
+       false,
+       {}},
       {"runc run, limits, rootfs (as root)",
-       {"runc", "run", "--bundle", setting.bundle, "taskcell-bench"},
-       true},
+       {"runc", "run", "--bundle", setting.work + "/bundle", "taskcell-bench"},
+       true,
+       {}},
+      {"taskcell run, native, one model call", Task(setting, "native"), false, {}},
   };
-  // Ratio against the contender at that index: the launcher and runc against bwrap with the same
-  // root, bwrap against the floor.
-  const std::vector<std::size_t> kBaseline = {0, 0, 1, 0, 3, 1};
+  // Each ratio is to the contender at that index: bwrap to the floor; the launcher and runc to
+  // bwrap with the same root; a task to what its engine needs for /bin/true.
+  std::vector<std::size_t> baseline = {0, 0, 1, 0, 3, 1, 4};
+  if (!setting.socket.empty()) {
+    contenders.push_back({"docker: create, start, wait, remove", {}, true, [&setting] {
+                            return RunOverEngine(setting.socket, setting.image);
+                          }});
+    contenders.push_back(
+        {"taskcell run, docker, one model call", Task(setting, "docker"), false, {}});
+    baseline.insert(baseline.end(), {1, 7});
+  }
   std::printf(
-      "start of /bin/true: %d rounds, interleaved; ratio: bwrap to the floor, others to bwrap "
-      "with the same root\n\n",
+      "%d rounds, interleaved. Ratio: bwrap to the floor; launch, runc and docker to bwrap\n"
+      "(same root where it has one); a task to its engine's /bin/true\n\n",
       setting.rounds);
   std::vector<Timing> timings = Compare(contenders, setting.rounds, setting.user);
-  PrintTimes(contenders, timings, kBaseline, setting.user);
+  PrintTimes(contenders, timings, baseline, setting.user);
   PrintSizes(setting);
   return 0;
 }
@@ -140,21 +166,25 @@ int Bench(const Setting& setting) {
 }  // namespace taskcell::bench
 
 int main(int argc, char** argv) {
-  if (argc < 5 || argc > 6) {
-    std::fprintf(stderr, "usage: taskcell-bench BIN_DIR USER ROOTFS BUNDLE [ROUNDS]\n");
+  if (argc != 5 && argc != 7) {
+    std::fprintf(stderr, "usage: taskcell-bench BIN_DIR USER WORK ROUNDS [SOCKET IMAGE]\n");
     return 2;
   }
   taskcell::bench::Setting setting;
   setting.bin = argv[1];
-  setting.rootfs = argv[3];
-  setting.bundle = argv[4];
+  setting.work = argv[3];
+  setting.rootfs = setting.work + "/rootfs";
+  setting.rounds = std::atoi(argv[4]);
+  if (argc == 7) {
+    setting.socket = argv[5];
+    setting.image = argv[6];
+  }
   const struct passwd* user = ::getpwnam(argv[2]);  // NOLINT(concurrency-mt-unsafe): one thread
   if (user == nullptr || ::geteuid() != 0) {
     std::fprintf(stderr, "taskcell-bench: run as root, with a user that exists\n");
     return 2;
   }
   setting.user = {user->pw_uid, user->pw_gid};
-  if (argc == 6) setting.rounds = std::atoi(argv[5]);
   if (setting.rounds < taskcell::bench::kFewestRounds) {
     std::fprintf(stderr, "taskcell-bench: at least %d rounds\n", taskcell::bench::kFewestRounds);
     return 2;
