@@ -20,8 +20,8 @@ constexpr mode_t kDirectoryMode = 0711;
 constexpr mode_t kSocketMode = 0666;
 constexpr mode_t kForOthers = 0077;
 
-Error Mismatch(std::string text) {
-  return Error(Kind::kViolation, "gate: " + text).Coded("cell_mismatch");
+Error Mismatch(std::string_view text) {
+  return Error(Kind::kViolation, Text("gate: ", text)).Coded("cell_mismatch");
 }
 
 int MillisecondsUntil(GateDirectory::Clock::time_point deadline) {
