@@ -164,7 +164,15 @@ Attempted BecomeRoot() {
 }
 
 Attempted LoadBpf() {
-  union bpf_attr attributes = {};
+  constexpr char kLicense[] = "GPL";
+  const struct bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                                     {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  union bpf_attr attributes;
+  ::memset(&attributes, 0, sizeof(attributes));
+  attributes.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+  attributes.insn_cnt = 2;
+  attributes.insns = reinterpret_cast<uintptr_t>(program);
+  attributes.license = reinterpret_cast<uintptr_t>(kLicense);
   if (::syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes)) >= 0) {
     return Succeeded("loaded");
   }

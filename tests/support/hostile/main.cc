@@ -1,8 +1,9 @@
 // taskcell-hostile [--key-file PATH] [--host-port PORT] [--processes N] [--memory-mib N]: what a
 // hostile task would try, one attempt after the other, each in a process of its own. Prints one
 // JSON line for each:
-//   {"attempt":"mount","refused":true,"how":"EPERM"}
-// and ends with 0 when every attempt was refused, with 1 otherwise. Outside a cell (any interface
+//   {"attempt":"mount","outcome":"blocked","detail":"EPERM"}
+// where outcome is "blocked", "bounded" (it went so far and no further) or "got through", and ends
+// with 0 when nothing got through, with 1 otherwise. Outside a cell (any interface
 // besides lo) it tries nothing and ends with 3.
 #include <fcntl.h>
 #include <getopt.h>
@@ -26,6 +27,7 @@ namespace {
 struct Attempt {
   std::string name;
   std::function<Attempted(int progress)> action;
+  bool takes_resources = false;
 };
 
 std::vector<Attempt> Attempts(const Targets& targets) {
@@ -58,16 +60,18 @@ std::vector<Attempt> Attempts(const Targets& targets) {
       {"write the kernel's core_pattern",
        plain([] { return WriteFile("/proc/sys/kernel/core_pattern"); })},
       {"write cgroup limits", plain(WriteCgroup)},
-      {"fork bomb", plain([&targets] { return ForkBomb(targets.process_limit); })},
+      {"fork bomb", plain([&targets] { return ForkBomb(targets.process_limit); }), true},
       {"memory hog",
-       [&targets](int progress) { return HogMemory(targets.memory_limit_mib, progress); }},
+       [&targets](int progress) { return HogMemory(targets.memory_limit_mib, progress); }, true},
   };
 }
 
-std::string Line(const std::string& name, const Attempted& attempted) {
+std::string Line(const Attempt& attempt, const Attempted& attempted) {
+  std::string_view outcome = attempt.takes_resources ? "bounded" : "blocked";
   JsonText json;
-  json.Open('{').Key("attempt").String(name).Key("refused").Bool(attempted.refused);
-  return json.Key("how").String(attempted.how).Close('}').text() + "\n";
+  json.Open('{').Key("attempt").String(attempt.name);
+  json.Key("outcome").String(attempted.refused ? outcome : "got through");
+  return json.Key("detail").String(attempted.how).Close('}').text() + "\n";
 }
 
 // Everything the child wrote; its exit status says whether the attempt was refused.
@@ -116,7 +120,7 @@ int TryAll(const Targets& targets) {
   for (const Attempt& attempt : Attempts(targets)) {
     Attempted attempted = TryInChild(attempt);
     all_refused = all_refused && attempted.refused;
-    std::fputs(Line(attempt.name, attempted).c_str(), stdout);
+    std::fputs(Line(attempt, attempted).c_str(), stdout);
     (void)std::fflush(stdout);
   }
   return all_refused ? 0 : 1;
