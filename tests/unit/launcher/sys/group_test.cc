@@ -13,7 +13,7 @@
 namespace taskcell::sys {
 namespace {
 
-GroupResult Shell(const std::string& command, int timeout_ms = 10'000, std::size_t limit = 4096) {
+GroupResult Shell(const std::string& command, int timeout_ms = 30'000, std::size_t limit = 4096) {
   Result<GroupResult> result = RunGroup({"/bin/sh", "-c", command}, timeout_ms, limit);
   EXPECT_TRUE(result.ok()) << result.error().text;
   return std::move(result).value();
@@ -30,7 +30,7 @@ TEST(RunGroupTest, OutputOfBothStreamsAndTheExitStatusComeBack) {
 
 TEST(RunGroupTest, PastTheTimeTheWholeGroupIsKilled) {
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // so that the orphan can be waited for
-  GroupResult result = Shell("sleep 60 & echo $!; sleep 60", 300);
+  GroupResult result = Shell("sleep 60 & echo $!; sleep 60", 3000);
   EXPECT_TRUE(result.timed_out);
   EXPECT_EQ(result.exit.signal, SIGKILL);
   int status = 0;
@@ -44,7 +44,7 @@ TEST(RunGroupTest, ABackgroundProcessThatHoldsTheOutputDoesNotHoldUpTheCall) {
   GroupResult result = Shell("sleep 60 & echo done");
   EXPECT_EQ(result.output, "done\n");
   EXPECT_FALSE(result.timed_out);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(25));
 }
 
 TEST(RunGroupTest, OutputIsKeptUpToTheLimitAndDroppedPastIt) {
