@@ -55,7 +55,7 @@ timeout_ms = 60000
 EOF
     echo "You are $agent." >"$home/agents/$agent/SOUL.md"
   done
-  cp "$here/hostile_task.py" "$home/agents/intruder/SKILLS/"
+  cp "$bin/taskcell-hostile" "$home/agents/intruder/SKILLS/"
   chown -R $user:$user "$home"
 }
 
@@ -88,7 +88,7 @@ python3 "$here/demo_report.py" receipt "$work/1.json"
 echo
 echo "== 2. A task that attacks: every attempt, and what came of it"
 cat >"$work/attack.json" <<EOF
-{"steps": [{"do": "shell", "command": "python3 /agent/SKILLS/hostile_task.py --key-file $home/.keyfile --host-port $port"}],
+{"steps": [{"do": "shell", "command": "cp /agent/SKILLS/taskcell-hostile . && chmod 755 taskcell-hostile && ./taskcell-hostile --key-file $home/.keyfile --host-port $port"}],
  "reply": "{last}"}
 EOF
 start_provider "$work/attack.json"
