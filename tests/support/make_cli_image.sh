@@ -13,6 +13,8 @@ programs="sh bash env cat ls cp mv rm mkdir rmdir ln chmod touch head tail cut t
   printf echo true false test stat readlink realpath basename dirname mktemp uname hostname df du tee xargs find grep sed
   awk timeout ps kill"
 
+# What the root is made of and how: another recipe makes another root and image.
+recipe=$(cat "$0" "$clis/versions" 2>/dev/null | sha256sum | cut -c1-32)
 [ -f "$clis/versions" ] || { echo "make_cli_image.sh: run install_clis.sh first" >&2; exit 1; }
 
 # copy FILE: the file and what it links to, below the new root at the same resolved path.
@@ -38,6 +40,9 @@ make_root() {
   chmod 0755 "$new"
   install -d -m 0755 "$new"/{usr/bin,usr/sbin,usr/lib,usr/lib64,etc,agent,workspace,proc,dev,sys,run,tmp}
   for name in bin sbin lib lib64; do ln -s usr/$name "$new/$name"; done
+  # Where taskcell-loop is mounted: the launcher makes nothing in a root that is not its own.
+  install -d -m 0755 "$new/run/taskcell"
+  install -m 0644 /dev/null "$new/run/taskcell/loop"
   local program path
   for program in $programs; do
     path=$(PATH=/usr/bin:/usr/sbin type -P "$program") || continue
@@ -52,7 +57,9 @@ make_root() {
   printf 'root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n' >"$new/etc/passwd"
   printf 'root:x:0:\nnogroup:x:65534:\n' >"$new/etc/group"
   printf 'passwd: files\ngroup: files\nhosts: files\n' >"$new/etc/nsswitch.conf"
-  cp $clis/versions "$new/etc/clis"
+  # The one locale that is always there; without it bash warns into every command's output.
+  [ ! -d /usr/lib/locale/C.utf8 ] || cp -r --parents /usr/lib/locale/C.utf8 "$new"
+  echo "$recipe" >"$new/etc/recipe"
   chmod 0644 "$new"/etc/*
   rm -rf $root
   mv "$new" $root
@@ -63,12 +70,10 @@ engine() { curl -fsS --max-time 120 --unix-socket "$socket" "$@"; }
 
 import_image() {
   engine -o /dev/null http://engine/_ping 2>/dev/null || { echo "make_cli_image.sh: no engine at $socket, no image made"; return 0; }
-  local versions
-  versions=$(tr ' ' '-' <$clis/versions)
-  engine "http://engine/images/$image:1/json" 2>/dev/null | grep -qF "\"taskcell.clis\":\"$versions\"" && return 0
+  engine "http://engine/images/$image:1/json" 2>/dev/null | grep -qF "\"taskcell.recipe\":\"$recipe\"" && return 0
   tar -C $root --numeric-owner -cf - . | engine -o /dev/null -X POST -H 'content-type: application/x-tar' -T - \
-    "http://engine/images/create?fromSrc=-&repo=$image&tag=1&changes=LABEL%20taskcell.clis%3D$versions"
+    "http://engine/images/create?fromSrc=-&repo=$image&tag=1&changes=LABEL%20taskcell.recipe%3D$recipe"
 }
 
-cmp -s $root/etc/clis $clis/versions || make_root
+[ "$(cat $root/etc/recipe 2>/dev/null)" = "$recipe" ] || make_root
 import_image
