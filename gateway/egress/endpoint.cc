@@ -21,6 +21,7 @@ constexpr std::string_view kBetas[] = {
     "context-1m",
     "context-management",
     "effort",
+    "extended-cache-ttl",
     "fine-grained-tool-streaming",
     "interleaved-thinking",
     "mid-conversation-system",

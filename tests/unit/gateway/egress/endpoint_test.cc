@@ -133,6 +133,10 @@ TEST(EndpointTest, BetaFeaturesAreAnAllowList) {
                  "05-13,context-management-2025-06-27,prompt-caching-scope-2026-01-05,"
                  "mid-conversation-system-2026-04-07,effort-2025-11-24"),
             "egress_beta");
+  // And with a stored OAuth token.
+  EXPECT_NE(lead("claude-code-20250219,oauth-2025-04-20,interleaved-thinking-2025-05-14,"
+                 "prompt-caching-scope-2026-01-05,extended-cache-ttl-2025-04-11"),
+            "egress_beta");
   for (const char* betas :
        {"mcp-client-2025-04-04", "claude-code-20250219,code-execution-2025-05-22",
         "files-api-2025-04-14, claude-code-20250219", "web-fetch-2025-09-10", "skills-2025-10-02",
