@@ -25,7 +25,8 @@ rm -f /tmp/report.json
 scope $launch --memory 64M --pids 8 --report /tmp/report.json -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1 & done; wait' 2>/dev/null
 is "pids limit: forks are refused" jq -e '.pids_refusals >= 1' /tmp/report.json
 refused=$(runuser -u alice -- $launch -- true 2>&1) && say "nothing delegated" FAILED
-is "nothing delegated: named with its remedy" grep -q 'resource_limits_unenforced.*Delegate=yes' <<<"${refused//$'\n'/ }"
+echo "$refused"
+is "nothing delegated: named with its remedy" grep -qE 'Delegate=yes.*resource_limits_unenforced' <<<"${refused//$'\n'/ }"
 is "root without --uid becomes nobody" sh -c "$launch --memory 64M -- sh -c 'cat /proc/self/uid_map' | grep -qw 65534"
 is "the demo" bash /lab/support/demo.sh /lab/bin
 is "nothing left" sh -c '[ -z "$(find /sys/fs/cgroup -name "run-????????????????????????????????")" ]'
