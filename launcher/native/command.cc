@@ -18,6 +18,7 @@
 #include "launcher/native/report.h"
 #include "launcher/native/request.h"
 #include "launcher/native/supervisor.h"
+#include "launcher/native/terminal.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/signals.h"
@@ -57,7 +58,12 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, in
   TRY(VerifyCell(request.plan, cell, client));
   Finished finished;
   finished.plan = request.plan;
-  finished.outcome = TRY(Supervise(cell, client, request.job, signals, options.timeout_ms));
+  {
+    Terminal terminal;
+    cell::Job job = request.job;
+    job.foreground = terminal.is_lent();
+    finished.outcome = TRY(Supervise(cell, client, job, signals, options.timeout_ms));
+  }
   finished.facts = {cell.outside().way, cell.proc_is_subset()};
   TRY(cell.cgroup().Remove());
   return finished;

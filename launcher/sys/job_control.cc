@@ -82,6 +82,11 @@ Status TakeForeground(int fd) {
   return Ok();
 }
 
+bool IsForeground(int fd) {
+  pid_t group = ::tcgetpgrp(fd);
+  return group > 0 && group == ::getpgrp();
+}
+
 Status SignalAll(int signal) {
   if (::getpid() != 1) {
     return Error(Kind::kInternal, "kill of every process by another than process 1", EPERM);

@@ -32,6 +32,9 @@ Status StartGroup();
 // tcsetpgrp(3) of the caller's own group on the terminal `fd`; SIGTTOU stays blocked meanwhile.
 Status TakeForeground(int fd);
 
+// True when `fd` is the caller's controlling terminal and the caller's group is in its foreground.
+bool IsForeground(int fd);
+
 // kill(2) of every process of this pid namespace but its process 1, which must be the caller:
 // anywhere else it is refused (kInternal), since it would reach the whole host. No process left is
 // no failure.
