@@ -61,7 +61,7 @@ Verdict JudgeObject(WireApi api, const Json& body, std::vector<std::string>* too
 
 }  // namespace
 
-Refusal Denied(std::string_view code, std::string message) {
+Refusal Denied(std::string_view code, std::string_view message) {
   return Refusal{403, code, Text("not allowed from a sandboxed task: ", message)};
 }
 

@@ -23,7 +23,7 @@ using Names = std::span<const std::string_view>;
     if (Verdict verdict_ = (rule)) return verdict_; \
   } while (false)
 
-Refusal Denied(std::string_view code, std::string message);
+Refusal Denied(std::string_view code, std::string_view message);
 
 // `value` is an object whose keys are all of the canonical form.
 Verdict CheckObject(const Json& value, std::string_view where);

@@ -11,7 +11,7 @@
 namespace taskcell::gateway {
 
 // One container made for one run.
-class DockerCell : public RunningCell {
+class DockerCell final : public RunningCell {
  public:
   // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate.
   static Result<std::unique_ptr<RunningCell>> Make(const probe::Endpoint& endpoint,

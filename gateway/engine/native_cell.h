@@ -16,7 +16,7 @@ inline constexpr std::chrono::milliseconds kLaunchTimeout{10000};
 inline constexpr std::chrono::milliseconds kLaunchEndTimeout{10000};
 
 // One cell under one taskcell-launch process, which dies with this process.
-class NativeCell : public RunningCell {
+class NativeCell final : public RunningCell {
  public:
   static Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan, const CellPlaces& places);
   ~NativeCell() override;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are libstdc++'s
 namespace std {
 [[noreturn]] void __throw_length_error(const char*) { abort(); }
 [[noreturn]] void __throw_logic_error(const char*) { abort(); }
@@ -15,6 +16,7 @@ namespace std {
 [[noreturn]] void __throw_bad_array_new_length() { abort(); }
 [[noreturn]] void __throw_bad_function_call() { abort(); }
 }  // namespace std
+// NOLINTEND(bugprone-reserved-identifier)
 
 void* operator new(std::size_t size) {
   void* memory = std::malloc(size == 0 ? 1 : size);

@@ -56,7 +56,7 @@ void Fields(Io& io, Value& plan) {
   io.List(plan.image_environment, kMaxImageEnvironment, kStringItem<kMaxNameBytes>);
 }
 
-Error Bad(std::string text) { return Error(Kind::kConfig, Text("cell plan: ", text)); }
+Error Bad(std::string_view text) { return Error(Kind::kConfig, Text("cell plan: ", text)); }
 
 bool IsHexId(std::string_view text) {
   return text.size() == kIdLength && std::all_of(text.begin(), text.end(), [](char letter) {

@@ -74,9 +74,9 @@ Error Unenforced(const std::vector<Controller>& controllers, Error cause) {
   if (cause.code == kUnenforced) return cause;
   if (cause.kind != Kind::kDenied) cause.kind = Kind::kUnsupported;
   return std::move(cause)
-      .With(Text("the ", Names(controllers),
-                 controllers.size() == 1 ? " limit cannot be enforced"
-                                         : " limits cannot be enforced"))
+      .With(Text(
+          "the ", Names(controllers),
+          controllers.size() == 1 ? " limit cannot be enforced" : " limits cannot be enforced"))
       .Coded(kUnenforced);
 }
 

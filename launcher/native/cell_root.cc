@@ -80,6 +80,7 @@ Status MakeLink(int dir_fd, const RootEntry& link) {
                                std::string(Split(link.path, '/').back()));
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): taken over, its descriptors close here
 Result<CellRoot> CellRoot::FromHost(HostRoot host) {
   UniqueFd tmpfs = TRY(MakeTmpfs(kRootTmpfsSize, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY(AttachOverOldRoot(tmpfs.get()));

@@ -267,8 +267,8 @@ Result<Options> ParseOptions(int count, char** arguments) {
   ::opterr = 0;
   ::optind = 0;  // glibc: start afresh, also in a second call
   while (true) {
-    int letter = ::getopt_long(count, arguments, "+:", kLong,
-                               nullptr);  // NOLINT(concurrency-mt-unsafe): one thread
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the launcher has one thread
+    int letter = ::getopt_long(count, arguments, "+:", kLong, nullptr);
     if (letter == -1) break;
     if (letter == '?' || letter == ':') {
       const char* given = arguments[::optind - 1];

@@ -1,6 +1,7 @@
 #include "launcher/native/subordinate_ids.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 
 #include "launcher/base/text.h"
@@ -56,6 +57,7 @@ Result<std::vector<IdRange>> ParseSubordinateIds(std::string_view text, std::str
 uint32_t PickId(const std::vector<IdRange>& ranges, uint64_t pick) {
   uint64_t total = 0;
   for (const IdRange& range : ranges) total += range.count;
+  if (total == 0) std::abort();  // callers have at least one id
   pick %= total;
   for (const IdRange& range : ranges) {
     if (pick < range.count) return range.first + static_cast<uint32_t>(pick);

@@ -10,6 +10,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 
+// NOLINTBEGIN(concurrency-mt-unsafe): init and the launcher, who use these, have one thread
 namespace taskcell::sys {
 namespace {
 
@@ -124,3 +125,4 @@ Result<std::optional<ChildEvent>> NextChildEvent(bool& none_left) {
 }
 
 }  // namespace taskcell::sys
+// NOLINTEND(concurrency-mt-unsafe)

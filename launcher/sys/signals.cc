@@ -9,6 +9,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 
+// NOLINTBEGIN(concurrency-mt-unsafe): the launcher, which uses these, has one thread
 namespace taskcell::sys {
 namespace {
 
@@ -63,3 +64,4 @@ int64_t UnixMs() {
 }
 
 }  // namespace taskcell::sys
+// NOLINTEND(concurrency-mt-unsafe)

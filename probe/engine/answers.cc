@@ -88,9 +88,9 @@ Result<std::string> IdAt(const Json& json, const char* what) {
 }
 
 const Json& MemberOrNull(const Json& json, const char* key) {
-  static const Json null;
+  static const Json kNull;
   const Json* at = Find(json, key);
-  return at == nullptr ? null : *at;
+  return at == nullptr ? kNull : *at;
 }
 
 }  // namespace

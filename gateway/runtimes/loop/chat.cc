@@ -35,10 +35,8 @@ void Write(const JsonValue& value, JsonText& out) {
       out.Bool(value.boolean);
       break;
     case JsonKind::kString:
+    case JsonKind::kNumber:  // no tool has a number among its arguments
       out.String(value.text);
-      break;
-    case JsonKind::kNumber:
-      out.String(value.text);  // no tool has a number among its arguments
       break;
     case JsonKind::kArray:
       out.Open('[');
@@ -133,7 +131,7 @@ Conversation::Conversation(std::string_view model, std::string_view prompt) : mo
   AddUser(prompt);
 }
 
-void Conversation::Add(std::string message) {
+void Conversation::Add(std::string_view message) {
   if (!messages_.empty()) messages_ += ',';
   messages_ += message;
 }

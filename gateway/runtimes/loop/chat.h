@@ -49,7 +49,7 @@ class Conversation {
   std::size_t bytes() const { return messages_.size(); }
 
  private:
-  void Add(std::string message);
+  void Add(std::string_view message);
 
   std::string model_;
   std::string messages_;
