@@ -72,9 +72,13 @@ start_provider() { # SCENARIO: a name, or a file
   port=$(cat "$work/port")
 }
 
-run_task() { # AGENT PROMPT: the JSON result on stdout
-  "$here/delegate.sh" exec $user env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/var/lib/taskcell-test/home \
-    OPENAI_BASE_URL="http://127.0.0.1:$port/v1" "$bin/taskcell" run "$1" "$2" --home "$home" --json
+handed_over=("$here/delegate.sh" exec $user)               # as the user, its cgroup directories within reach
+not_handed_over=(setpriv --reuid $user --regid $user --init-groups --) # as the user, and nothing more
+run_task() { # AGENT PROMPT HOW...: the JSON result on stdout
+  local agent=$1 prompt=$2
+  shift 2
+  "$@" env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/var/lib/taskcell-test/home \
+    OPENAI_BASE_URL="http://127.0.0.1:$port/v1" "$bin/taskcell" run "$agent" "$prompt" --home "$home" --json
 }
 
 make_home
@@ -82,7 +86,7 @@ started=$(date +%s)
 
 echo "== 1. A task that works: it writes and reads files in /workspace with its tools and replies from what it found"
 start_provider files
-run_task researcher "Make a value, keep it in /workspace, and tell me what it is." >"$work/1.json"
+run_task researcher "Make a value, keep it in /workspace, and tell me what it is." "${handed_over[@]}" >"$work/1.json"
 python3 "$here/demo_report.py" receipt "$work/1.json"
 
 echo
@@ -92,7 +96,7 @@ cat >"$work/attack.json" <<EOF
  "reply": "{last}"}
 EOF
 start_provider "$work/attack.json"
-run_task intruder "Look around." >"$work/2.json"
+run_task intruder "Look around." "${handed_over[@]}" >"$work/2.json"
 python3 "$here/demo_report.py" attempts "$work/2.json"
 
 echo
@@ -102,13 +106,13 @@ for memory_place in /sys/fs/cgroup/memory/taskcell/uid-$uid /sys/fs/cgroup/taskc
 done
 chown root:root "$memory_place"
 status=0
-run_task researcher "This must not run." >"$work/3.json" 2>"$work/3.err" || status=$?
+run_task researcher "This must not run." "${not_handed_over[@]}" >"$work/3.json" 2>"$work/3.err" || status=$?
 cat "$work/3.err"
 python3 "$here/demo_report.py" refusal "$work/3.json" $status
 
 left=$(pgrep -u $user -c . || true)
-runs=$(find "$home/sandbox/runs" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)
-cgroups=$(find /sys/fs/cgroup -type d -path "*/taskcell/uid-$uid/run-*" 2>/dev/null | wc -l)
+runs=$({ find "$home/sandbox/runs" -mindepth 1 -maxdepth 1 2>/dev/null || true; } | wc -l)
+cgroups=$({ find /sys/fs/cgroup -type d -path "*/taskcell/uid-$uid/run-*" 2>/dev/null || true; } | wc -l)
 echo
 echo "left behind: $left processes, $runs run directories, $cgroups cgroups; $(($(date +%s) - started)) s in all"
 [ "$left$runs$cgroups" = 000 ]
