@@ -229,8 +229,10 @@ Status CurlTransfer::Begin() {
 
 void CurlTransfer::Resume() {
   UpstreamState* state = state_;
-  (void)curl_easy_pause(easy_.get(), CURLPAUSE_CONT);  // ignoring: an end is heard of by Reap
-  state->Reap();                                       // may have destroyed this
+  // It delivers what was kept back, and where the sink refuses that it returns the error only here.
+  CURLcode result = curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
+  if (result != CURLE_OK) return End(result);
+  state->Reap();  // may have destroyed this
 }
 
 void CurlTransfer::End(CURLcode result) {

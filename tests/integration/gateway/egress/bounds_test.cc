@@ -1,6 +1,10 @@
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <thread>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/socket.h"
 #include "tests/integration/gateway/egress/broker_fixture.h"
 
 namespace taskcell::gateway {
@@ -146,6 +150,30 @@ TEST_F(EgressBoundsTest, BytesToTheCell) {
   EXPECT_FALSE(cut.is_whole);
   EXPECT_LT(cut.body.size(), 32U << 20);
   EXPECT_EQ(over.handle->Detach().requests.at(0).code, "egress_bytes");
+}
+
+// Reads to the end, slower than the provider sends; false when it stalls before.
+bool ReadSlowlyToTheEnd(int fd) {
+  std::vector<char> buffer(256 << 10);
+  while (true) {
+    Result<short> ready = sys::Poll(fd, POLLIN, 3000);
+    if (!ready.ok() || ready.value() == 0) return false;
+    if (::recv(fd, buffer.data(), buffer.size(), 0) <= 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(8));
+  }
+}
+
+TEST_F(EgressBoundsTest, ASlowReaderIsCutAtTheLimitToo) {
+  // Now and then the last bytes arrive while the transfer waits for the reader, and are refused
+  // only when it goes on; it has to end then as well.
+  for (int round = 0; round < 3; ++round) {
+    Cell cell = AttachWith([](EgressLimits* limits) { limits->bytes_down = (32U << 20) - 1; },
+                           "/mode/large");
+    HttpClient client(cell.port);
+    ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+    ASSERT_TRUE(ReadSlowlyToTheEnd(client.fd())) << "the answer stalled in round " << round;
+    EXPECT_EQ(cell.handle->Detach().requests.at(0).code, "egress_bytes");
+  }
 }
 
 TEST_F(EgressBoundsTest, ARequestHasToBeFinishedInTime) {
