@@ -43,6 +43,17 @@ Status Protect(const ProcTree& proc, const char* name) {
   return sys::AttachMount(copy.get(), target.get()).With(Text("'/proc/", name, "'"));
 }
 
+// The kernel lets a user namespace mount a proc only where it sees a whole one already
+// (mount_too_revealing in fs/namespace.c).
+Error CoveredProc(const Error& error) {
+  return Error(Kind::kUnsupported,
+               error.text +
+                   ": the kernel gives no new /proc to a process whose own /proc is missing or "
+                   "covered in places, as in most containers. Start this outside of the container, "
+                   "or uncover its /proc from outside (podman: --security-opt unmask=ALL)",
+               error.err);
+}
+
 }  // namespace
 
 Result<ProcTree> MakeProcTree(CellRoot& root) {
@@ -52,6 +63,7 @@ Result<ProcTree> MakeProcTree(CellRoot& root) {
     whole = sys::MakeFileSystem("proc", {{"hidepid", "invisible"}, {"subset", "pid"}}, kAttributes);
     proc.subset = true;
   }
+  if (!whole.ok() && whole.error().err == EPERM) return CoveredProc(whole.error());
   proc.mount = TRY(std::move(whole));
   TRY(root.Attach("/proc", cell::EntryKind::kDirectory, proc.mount.get()));
   return proc;

@@ -83,6 +83,26 @@ TEST_F(StageTest, IdMapsThatTheKernelRefusesAreNamed) {
   EXPECT_THAT(ran.err, HasSubstr("id maps"));
 }
 
+TEST_F(StageTest, ACoveredProcIsExplained) {
+  // A container's masks. Kernels that give the processes part nevertheless run the cell, and say
+  // so.
+  std::string report = scratch_ + "/report.json";
+  Outcome ran =
+      test::Run({"/usr/bin/unshare", "-m", "/bin/sh", "-c",
+                 "mount --bind /dev/null /proc/version && exec setpriv --reuid=" + user_->name +
+                     " --regid=" + std::to_string(user_->gid) + " --clear-groups \"$@\"",
+                 "sh", Program("taskcell-launch"), "--report=" + report, "--", "/bin/true"});
+  std::ifstream file(report);
+  std::string told{std::istreambuf_iterator<char>(file), {}};
+  if (ran.status == 0) {
+    EXPECT_THAT(told, HasSubstr(R"("proc":"subset")"));
+    return;
+  }
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, testing::AllOf(HasSubstr("stage 'proc'"), HasSubstr("covered")));
+  EXPECT_THAT(ran.err, testing::Not(HasSubstr("seccomp")));
+}
+
 TEST_F(StageTest, AppArmorIsBlamedOnlyWhereItRestricts) {
   RunOptions options;
   options.in_child = [] {
