@@ -140,10 +140,10 @@ std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds
 }
 
 std::optional<uint64_t> CountCalls(const Contender& contender, Ids user) {
+  if (contender.body) return std::nullopt;
   char path[] = "/tmp/taskcell-bench-calls-XXXXXX";
   UniqueFd file(::mkostemp(path, O_CLOEXEC));
   if (!file.valid() || ::fchmod(file.get(), 0666) != 0) return std::nullopt;
-  if (contender.body) return std::nullopt;
   Contender traced = contender;
   traced.argv = {"strace", "-f", "-qq", "-o", path};
   traced.argv.insert(traced.argv.end(), contender.argv.begin(), contender.argv.end());
