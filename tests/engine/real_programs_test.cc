@@ -41,7 +41,7 @@ class RealProgramTest : public test::RealTaskFixture,
     Json scenario = {{"steps",
                       {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}},
                        {{"do", "write"}, {"path", "/workspace/copy.txt"}, {"content", "copy {0}"}},
-                       {{"do", "shell"}, {"command", "sleep 5; cat /workspace/copy.txt"}}}},
+                       {{"do", "shell"}, {"command", "sleep 10; cat /workspace/copy.txt"}}}},
                      {"reply", "It says {0}, then {last}."}};
     const std::string file = path() + "/scenario.json";
     std::ofstream(file) << scenario.dump();

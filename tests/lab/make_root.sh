@@ -3,13 +3,13 @@
 # one service runs /lab/job.sh from the second disk, prints to the serial line and powers off. Made once, then kept.
 set -euo pipefail
 dir=$1
-version=3 # raise when the recipe changes
+version=4 # raise when the recipe changes
 [ "$(cat "$dir/version" 2>/dev/null)" = $version ] && exit 0
 rm -rf "$dir"
 mkdir -p "$dir"
 root=$dir/root
 packages=systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,udev,linux-image-cloud-amd64,initramfs-tools,uidmap
-packages+=,python3-minimal,procps,util-linux,jq,libcurl4,libssl3,libtomlplusplus3,ca-certificates
+packages+=,python3,procps,util-linux,jq,libcurl4,libssl3,libtomlplusplus3,ca-certificates
 echo "lab: making the guest's disk (about three minutes, once)"
 debootstrap --variant=minbase --include=$packages bookworm "$root" http://deb.debian.org/debian >"$dir/debootstrap.log" 2>&1 ||
   { tail -5 "$dir/debootstrap.log" >&2; exit 1; }

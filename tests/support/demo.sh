@@ -65,11 +65,11 @@ start_provider() { # SCENARIO: a name, or a file
   python3 "$here/provider.py" --key "$key" --scenario "$1" --port-file "$work/port" --lifetime 120 \
     >"$work/provider.log" 2>&1 &
   provider=$!
-  for _ in $(seq 100); do
+  for _ in $(seq 400); do
     [ ! -s "$work/port" ] || break
     sleep 0.05
   done
-  port=$(cat "$work/port")
+  port=$(cat "$work/port") || { cat "$work/provider.log" >&2; return 1; }
 }
 
 handed_over=("$here/delegate.sh" exec $user)               # as the user, its cgroup directories within reach
