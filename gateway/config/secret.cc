@@ -22,10 +22,10 @@ struct ContextDeleter {
 using Context = std::unique_ptr<EVP_CIPHER_CTX, ContextDeleter>;
 
 const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());  // NOLINT: OpenSSL's byte type
+  return reinterpret_cast<const unsigned char*>(text.data());  // OpenSSL's byte type
 }
 unsigned char* Bytes(std::string& text) {
-  return reinterpret_cast<unsigned char*>(text.data());  // NOLINT: OpenSSL's byte type
+  return reinterpret_cast<unsigned char*>(text.data());  // OpenSSL's byte type
 }
 
 // Strict: the standard alphabet, padded to a multiple of four.

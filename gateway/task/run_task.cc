@@ -210,6 +210,10 @@ Result<Evidence> RunJob(GateHost& gate, RunningCell& cell, BrokerCell& broker, c
   }
   Result<cgroup::Events> events = cell.ReadEvents();
   if (events.ok()) evidence.events = std::move(events).value();
+  // On v1 the kernel may count no time for the cell: then init's count of all it reaped serves.
+  if (evidence.events && !evidence.events->cpu_us && evidence.end.outcome == JobOutcome::kExited) {
+    evidence.events->cpu_us = evidence.end.exit.user_us + evidence.end.exit.system_us;
+  }
   (void)gate.Done();  // ignoring: an init that is gone already needs no word; Remove kills anyway
   evidence.run = reader.Finish(CliExit(evidence.end));
   return evidence;

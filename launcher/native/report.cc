@@ -38,6 +38,13 @@ void PutEnd(JsonText& json, const Outcome& outcome) {
   json.Key("text").String(outcome.refusal->text).Close('}');
 }
 
+// On v1 the kernel counts the time in a controller of its own, where a cell may not be: then init's
+// count of all it reaped serves. A cell killed at its deadline has sent none.
+std::optional<uint64_t> CpuTime(const Outcome& outcome) {
+  if (outcome.events.cpu_us || outcome.timed_out || outcome.refusal) return outcome.events.cpu_us;
+  return outcome.exit.user_us + outcome.exit.system_us;
+}
+
 }  // namespace
 
 std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
@@ -49,7 +56,7 @@ std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
   json.Key("oom_kills").Unsigned(outcome.events.oom_kills);
   json.Key("pids_refusals").Unsigned(outcome.events.pids_refusals);
   PutCount(json, "peak_memory_bytes", outcome.events.peak_memory_bytes);
-  PutCount(json, "cpu_us", outcome.events.cpu_us);
+  PutCount(json, "cpu_us", CpuTime(outcome));
   json.Key("wall_us").Unsigned(outcome.wall_us);
   json.Key("limits").Open('{');
   json.Key("memory_bytes").Unsigned(plan.limits.memory_bytes);

@@ -129,13 +129,13 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
 
 Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
   std::string text = "the cell is not what was planned, nothing ran in it:";
-  bool limits = false;
+  bool only_limits = true;
   for (const cell::Mismatch& mismatch : mismatches) {
     text += Text("\n  ", cell::Describe(mismatch));
-    limits = limits || mismatch.is_limit;
+    only_limits = only_limits && mismatch.is_limit;
   }
   Error error(Kind::kViolation, std::move(text));
-  return std::move(error).Coded(limits ? "resource_limits_unenforced" : "cell_mismatch");
+  return std::move(error).Coded(only_limits ? "resource_limits_unenforced" : "cell_mismatch");
 }
 
 }  // namespace

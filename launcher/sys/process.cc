@@ -35,7 +35,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   pointers.reserve(strings.size() + 1);
   for (const std::string& text : strings) {
-    pointers.push_back(const_cast<char*>(text.c_str()));  // NOLINT: exec does not write to it
+    pointers.push_back(const_cast<char*>(text.c_str()));  // exec only reads
   }
   pointers.push_back(nullptr);
   return pointers;

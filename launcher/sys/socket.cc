@@ -98,8 +98,7 @@ Result<LoopbackListener> ListenLoopback() {
 }
 
 Status SendPacket(int fd, std::string_view packet, int pass_fd) {
-  struct iovec part = {const_cast<char*>(packet.data()),
-                       packet.size()};  // NOLINT: iovec is not const-correct
+  struct iovec part = {const_cast<char*>(packet.data()), packet.size()};  // sendmsg only reads
   alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   struct msghdr message = {};
   message.msg_iov = &part;

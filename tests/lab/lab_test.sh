@@ -8,6 +8,11 @@ for program in qemu-system-x86_64 debootstrap mke2fs; do
   [ -z "${TASKCELL_TEST_MUST_RUN:-}" ] && exit 77
   exit 1
 done
+if [ "${TASKCELL_TEST_INSTALL:-yes}" != yes ] && [ ! -e "$2/version" ]; then
+  echo "Skipped: the guest's disk is not made, and --no-install was given"
+  [ -z "${TASKCELL_TEST_MUST_RUN:-}" ] && exit 77
+  exit 1
+fi
 (
   flock 9
   "$here/make_root.sh" "$2"

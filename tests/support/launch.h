@@ -18,8 +18,12 @@ namespace taskcell::test {
 inline std::vector<std::string> CellCgroups() {
   std::vector<std::string> found;
   std::error_code ignored;
-  for (const auto& hierarchy : std::filesystem::directory_iterator("/sys/fs/cgroup", ignored)) {
-    std::filesystem::path places = hierarchy.path() / "taskcell";
+  std::vector<std::filesystem::path> roots = {"/sys/fs/cgroup"};  // v2; below it v1's hierarchies
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/fs/cgroup", ignored)) {
+    roots.push_back(entry.path());
+  }
+  for (const std::filesystem::path& root : roots) {
+    std::filesystem::path places = root / "taskcell";
     for (const auto& place : std::filesystem::directory_iterator(places, ignored)) {
       for (const auto& entry : std::filesystem::directory_iterator(place.path(), ignored)) {
         if (entry.path().filename().string().starts_with("run-")) found.push_back(entry.path());

@@ -11,6 +11,9 @@ trap '"$here/fixture.sh" engine-down' EXIT
 "$here/fixture.sh" engine-up || echo "dev: no Docker engine: the tests labelled engine will be skipped"
 { "$here/install_clis.sh" && "$here/make_cli_image.sh"; } || echo "dev: no claude and codex: their tests will be skipped"
 
+[ "${TASKCELL_TEST_INSTALL:-yes}" != yes ] || [ -e /var/lib/taskcell-test/lab/version ] ||
+  echo "dev: the lab tests make a Debian guest with debootstrap in /var/lib/taskcell-test/lab"
+
 export TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin
 export TASKCELL_TEST_DOCKER_SOCKET=/run/taskcell-test/docker.sock
 log=$build/Testing/last-run.log

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <map>
@@ -55,6 +57,18 @@ Status Reach(const std::string& socket_path) {
   return DockerEngine(probe::Endpoint{socket_path, "a test", {}}).CheckReachable();
 }
 
+// A socket file that nothing listens on any more.
+std::string DeadSocket() {
+  std::string path = "/tmp/taskcell-dead-" + std::to_string(::getpid()) + ".sock";
+  int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  path.copy(name.sun_path, sizeof name.sun_path - 1);
+  EXPECT_EQ(::bind(fd, reinterpret_cast<struct sockaddr*>(&name), sizeof name), 0);
+  ::close(fd);
+  return path;
+}
+
 void ExpectUnreachable(const Status& reached, const std::string& text) {
   ASSERT_FALSE(reached.ok()) << text;
   EXPECT_EQ(reached.error().code, "docker_unreachable");
@@ -72,6 +86,13 @@ TEST(DockerEngineTest, AnAbsentSocketIsNamedWithItsSource) {
 }
 
 // Each call an engine is checked by may be the one that goes wrong.
+TEST(DockerEngineTest, ASocketNobodyListensOnIsNamedAndSaysSo) {
+  std::string path = DeadSocket();
+  ExpectUnreachable(Reach(path), "unix://" + path);
+  ExpectUnreachable(Reach(path), "nothing listens on it");
+  ::unlink(path.c_str());
+}
+
 TEST(DockerEngineTest, EveryHalfDeadEngineIsUnreachable) {
   struct Row {
     const char* what;

@@ -74,7 +74,7 @@ TEST(ReportTest, TheOutcomeIsOneJsonLine) {
   outcome.wall_us = 7;
   EXPECT_EQ(ReportOutcome(plan, {MapWay::kSubids, true}, outcome),
             R"({"run_id":"00","status":137,"exit":null,"signal":9,"timed_out":false,"oom_kills":1,)"
-            R"("pids_refusals":0,"peak_memory_bytes":5,"cpu_us":null,"wall_us":7,)"
+            R"("pids_refusals":0,"peak_memory_bytes":5,"cpu_us":0,"wall_us":7,)"
             R"("limits":{"memory_bytes":67108864,"pids":32,"cpu_millis":500},"proc":"subset",)"
             R"("uid_separation":"subordinate"})"
             "\n");
