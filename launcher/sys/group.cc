@@ -46,6 +46,7 @@ Result<Child> Spawn(const std::vector<std::string>& argv, int output) {
   if (err != 0) return FailureOf(err, "posix_spawn set-up");
   std::vector<char*> pointers;
   pointers.reserve(argv.size() + 1);
+  pointers.reserve(argv.size() + 1);
   for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   pid_t pid = 0;
