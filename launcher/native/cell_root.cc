@@ -41,7 +41,7 @@ Error ExplainTarget(Error error, const std::string& target, bool may_create) {
                  Text("the root directory has no '", Printable(target),
                       "', and the launcher makes nothing in a root that is not its own. Make it "
                       "there: mkdir -p ROOTFS",
-                      Printable(target)),
+                      Printable(target), " (for a file: an empty file)"),
                  ENOENT);
   }
   return std::move(error).With(Text("target '", Printable(target), "'"));
