@@ -41,13 +41,13 @@ step_lint() {
 }
 
 step_asan_ubsan() {
-  build asan-ubsan || return
+  build asan-ubsan tests/unit/all tests/fuzz/all tests/support/all || return
   ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
     run_tests build/asan-ubsan -L '^(unit|fuzz-smoke)$'
 }
 
 step_ubsan_trap() {
-  build ubsan-trap || return
+  build ubsan-trap taskcell taskcell-launch taskcell-init taskcell-loop tests/integration/all tests/support/all || return
   "$here/fixture.sh" up build/ubsan-trap/bin || return
   TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin run_tests build/ubsan-trap -L '^integration$'
 }
