@@ -1,5 +1,8 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "launcher/base/text.h"
 #include "launcher/native/command.h"
@@ -36,6 +39,15 @@ int main(int argc, char** argv) {
   // Before anything else is opened: a descriptor of ours must never become 0, 1 or 2.
   taskcell::Status streams = taskcell::sys::FillStandardStreams();
   if (!streams.ok()) return taskcell::native::kExitFailed;
+  // Dispositions the caller left: its ignored SIGCHLD would lose the program's status, SIGPIPE and
+  // SIGXFSZ would end us with a status that reads as the program's. init sets all of them back to
+  // their defaults for the job.
+  (void)std::signal(SIGCHLD, SIG_DFL);  // ignoring: cannot fail for these
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  (void)std::signal(SIGXFSZ, SIG_IGN);
+  // What we make is ours to enter and to remove, whatever the caller masks.
+  constexpr mode_t kOthers = 077;
+  (void)::umask(::umask(0) & kOthers);
   taskcell::Result<Options> options = taskcell::native::ParseOptions(argc, argv);
   if (!options.ok()) {
     taskcell::native::PrintMessage(options.error());

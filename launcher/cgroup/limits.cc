@@ -243,4 +243,10 @@ Status ApplyLimits(int cgroup_fd, bool unified, std::span<const Controller> cont
   return Ok();
 }
 
+Status ApplySocketMemoryV1(int cgroup_fd, uint64_t bytes) {
+  constexpr const char* kFile = "memory.kmem.tcp.limit_in_bytes";
+  if (!sys::StatAt(cgroup_fd, kFile).ok()) return Ok();
+  return Write(cgroup_fd, kFile, bytes, WholePages(bytes));
+}
+
 }  // namespace taskcell::cgroup

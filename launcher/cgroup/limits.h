@@ -65,4 +65,9 @@ Result<bool> HostHasSwap();
 Status ApplyLimits(int cgroup_fd, bool unified, std::span<const Controller> controllers,
                    const cell::Limits& limits, bool host_has_swap);
 
+// Bounds the buffers of TCP and UDP sockets in one v1 memory cgroup at `bytes`. v1 counts them
+// apart from the memory, per cgroup and only where the counter has a limit, so it must be set on
+// the very cgroup the sockets are made in. Nothing to do where the kernel has no such file.
+Status ApplySocketMemoryV1(int cgroup_fd, uint64_t bytes);
+
 }  // namespace taskcell::cgroup

@@ -129,6 +129,10 @@ Status RunCgroup::AddBranch(const Hierarchy& hierarchy, const std::vector<Contro
   TRY(ApplyLimits(branch.run.get(), unified, controllers, limits, host_has_swap_).With(path));
   TRY(sys::MakeDirectory(branch.run.get(), kCellName, 0755).With(path));
   branch.cell = TRY(OpenCgroup(branch.run.get(), kCellName).With(path));
+  if (unified || std::count(controllers.begin(), controllers.end(), Controller::kMemory) == 0)
+    return Ok();
+  for (int fd : {branch.run.get(), branch.cell.get()})
+    TRY(ApplySocketMemoryV1(fd, limits.memory_bytes).With(path));
   return Ok();
 }
 

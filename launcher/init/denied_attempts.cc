@@ -148,7 +148,7 @@ int32_t WriteRoot() {
 template <void (*kCall)()>
 int32_t DieOf() {
   Result<sys::Cloned> cloned = sys::CloneProcess(0);
-  if (!cloned.ok()) return 0;  // nothing was proven
+  if (!cloned.ok()) return cloned.error().err;  // nothing was proven, and no answer Compare takes
   if (cloned->in_child) {
     kCall();
     sys::ExitNow(0);

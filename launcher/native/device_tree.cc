@@ -65,7 +65,8 @@ Status MakeDeviceTree(CellRoot& root, const std::vector<MountSource>& devices) {
   for (const MountSource& device : devices)
     TRY(root.Attach(device.target, device.kind, device.tree.get()));
   TRY(AttachNew(root, "/dev/pts",
-                sys::MakeFileSystem("devpts", {{"ptmxmode", "0666"}, {"mode", "0620"}}, kPlain)));
+                sys::MakeFileSystem(
+                    "devpts", {{"ptmxmode", "0666"}, {"mode", "0620"}, {"max", "256"}}, kPlain)));
   return AttachNew(root, "/dev/shm",
                    sys::MakeFileSystem("tmpfs", {{"size", kSharedMemorySize}, {"mode", "1777"}},
                                        kPlain | MOUNT_ATTR_NODEV));

@@ -155,6 +155,9 @@ Status TakeNet(std::string_view value) {
 }
 
 Status Take(int letter, std::string_view value, Options& options) {
+  bool is_path = letter == kRootfs || letter == kAgentDirectory || letter == kReport;
+  if (is_path && value.empty())
+    return Usage("a path option has an empty value (an unset variable?)");
   switch (letter) {
     case kRootfs:
       options.rootfs = value;

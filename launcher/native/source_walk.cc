@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 
 #include <cerrno>
 
 #include "launcher/base/text.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/self.h"
 
 namespace taskcell::native {
 namespace {
@@ -84,6 +86,14 @@ bool IsBelowUsr(const std::string& path) { return path == "/usr" || path.starts_
 }  // namespace
 
 Status CheckSource(int fd, const std::string& path) {
+  // A cell that gets at its cgroup files could lift its limits; one that gets at /proc, the
+  // launcher's descriptors.
+  uint64_t type = TRY(sys::FileSystemOf(fd)).type;
+  if (type == PROC_SUPER_MAGIC || type == CGROUP_SUPER_MAGIC || type == CGROUP2_SUPER_MAGIC) {
+    return Error(Kind::kViolation, Text("'", Printable(path),
+                                        "' is on a proc or cgroup file system: those are never "
+                                        "shown to a cell"));
+  }
   struct stat info = TRY(sys::Stat(fd));
   if (const char* kind = SpecialKind(info.st_mode)) return Special(path, kind);
   if (S_ISREG(info.st_mode) || IsBelowUsr(path)) return Ok();
