@@ -13,7 +13,7 @@ constexpr std::size_t kMaxRefusalBytes = 8192;
 constexpr int32_t kMaxExitCode = 255;
 constexpr int32_t kMaxSignal = 64;
 
-Error Violation(std::string text) { return Error(Kind::kViolation, Text("gate: ", text)); }
+Error Violation(std::string_view text) { return Error(Kind::kViolation, Text("gate: ", text)); }
 
 bool IsKnown(FrameType type) {
   switch (type) {

@@ -35,7 +35,7 @@ void Fields(Io& io, Value& job) {
   io.Number(job.loopback_port);
 }
 
-Error Bad(std::string text) { return Error(Kind::kConfig, Text("job: ", text)); }
+Error Bad(std::string_view text) { return Error(Kind::kConfig, Text("job: ", text)); }
 
 bool HoldsNul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 

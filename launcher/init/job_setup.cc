@@ -103,6 +103,9 @@ Status PrepareJob(const cell::Job& job, const JobStreams& streams, std::string_v
     TRY(PlaceStreams(streams));
   } else {
     TRY(sys::StartGroup());
+    // Nobody could continue a job that the stop key stopped: a program waiting in vfork for a
+    // stopped child does not even become one that init sees stop.
+    if (job.foreground) TRY(sys::IgnoreStopKey());
     if (job.foreground) TRY(sys::TakeForeground(STDIN_FILENO));
   }
   return sys::ReleaseSignals();

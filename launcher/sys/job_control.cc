@@ -37,6 +37,11 @@ Status TakeSignals() {
   return Ok();
 }
 
+Status IgnoreStopKey() {
+  if (::signal(SIGTSTP, SIG_IGN) == SIG_ERR) return Failure("signal SIGTSTP");
+  return Ok();
+}
+
 Status ReleaseSignals() {
   sigset_t none;
   sigemptyset(&none);

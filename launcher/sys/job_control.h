@@ -32,6 +32,9 @@ Status StartGroup();
 // tcsetpgrp(3) of the caller's own group on the terminal `fd`; SIGTTOU stays blocked meanwhile.
 Status TakeForeground(int fd);
 
+// Ignores SIGTSTP, which an exec hands on.
+Status IgnoreStopKey();
+
 // True when `fd` is the caller's controlling terminal and the caller's group is in its foreground.
 bool IsForeground(int fd);
 
