@@ -142,8 +142,10 @@ Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
 
 Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate) {
   cell::Attestation seen;
+  // Looked at from here while init looks from inside. When init failed, that is the reason to tell.
+  Result<cell::OutsideAttestation> outside = cell.cgroup().Observe(cell.pid());
   seen.inside = TRY(gate.ReceiveAttestation().With("attestation"));
-  seen.outside = TRY(cell.cgroup().Observe(cell.pid()).With("outside attestation"));
+  seen.outside = TRY(std::move(outside).With("outside attestation"));
   std::vector<cell::Mismatch> mismatches = cell::Compare(plan, cell::Engine::kNative, seen);
   if (mismatches.empty()) return Ok();
   return MismatchError(mismatches);
