@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/copy.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/mount.h"
 
@@ -66,18 +67,34 @@ Result<UniqueFd> MakeParents(int dir_fd, std::string_view path) {
   return at;
 }
 
-Status MakeFile(int dir_fd, const RootEntry& file) {
-  UniqueFd parent = TRY(MakeParents(dir_fd, file.path));
+Result<int> EntryMaker::Parent(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == path.npos || slash == 0) return dir_fd_;
+  std::string parent = path.substr(0, slash);
+  if (parent_.valid() && parent == parent_path_) return parent_.get();
+  parent_ = TRY(MakeParents(dir_fd_, path));
+  parent_path_ = std::move(parent);
+  return parent_.get();
+}
+
+Status EntryMaker::File(const RootEntry& file) {
+  int parent = TRY(Parent(file.path));
   std::string name(Split(file.path, '/').back());
-  UniqueFd fd = TRY(sys::OpenAt2(parent.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+  UniqueFd fd = TRY(sys::OpenAt2(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
                                  sys::kResolveBeneath, 0444));
+  if (file.source.valid())
+    return sys::CopyContent(fd.get(), file.source.get(), kMaxHostEtcFileBytes);
   return sys::WriteAll(fd.get(), file.content);
 }
 
-Status MakeLink(int dir_fd, const RootEntry& link) {
-  UniqueFd parent = TRY(MakeParents(dir_fd, link.path));
-  return sys::MakeSymbolicLink(link.content, parent.get(),
-                               std::string(Split(link.path, '/').back()));
+Status EntryMaker::Directory(const std::string& path) {
+  int parent = TRY(Parent(path));
+  return sys::MakeDirectory(parent, std::string(Split(path, '/').back()), 0755);
+}
+
+Status EntryMaker::Link(const RootEntry& link) {
+  int parent = TRY(Parent(link.path));
+  return sys::MakeSymbolicLink(link.content, parent, std::string(Split(link.path, '/').back()));
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): taken over, its descriptors close here
@@ -85,10 +102,9 @@ Result<CellRoot> CellRoot::FromHost(HostRoot host) {
   UniqueFd tmpfs = TRY(MakeTmpfs(kRootTmpfsSize, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY(AttachOverOldRoot(tmpfs.get()));
   CellRoot root(std::move(tmpfs), true);
-  for (const RootEntry& file : host.files)
-    TRY(MakeFile(root.fd(), file).With(Text("'/", file.path, "'")));
-  for (const RootEntry& link : host.links)
-    TRY(MakeLink(root.fd(), link).With(Text("'/", link.path, "'")));
+  EntryMaker maker(root.fd());
+  for (const RootEntry& file : host.files) TRY(maker.File(file).With(Text("'/", file.path, "'")));
+  for (const RootEntry& link : host.links) TRY(maker.Link(link).With(Text("'/", link.path, "'")));
   TRY(sys::MakeDirectory(root.fd(), "run", 0755));
   for (const MountSource& source : host.mounts)
     TRY(root.Attach(source.target, source.kind, source.tree.get()));
@@ -101,12 +117,8 @@ Result<CellRoot> CellRoot::FromDirectory(MountSource directory) {
 }
 
 Status CellRoot::Make(const std::string& path, cell::EntryKind kind) {
-  UniqueFd parent = TRY(MakeParents(fd(), path));
-  std::string name(Split(path, '/').back());
-  if (kind == cell::EntryKind::kDirectory) return sys::MakeDirectory(parent.get(), name, 0755);
-  TRY(sys::OpenAt2(parent.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-                   sys::kResolveBeneath, 0444));
-  return Ok();
+  EntryMaker maker(fd());
+  return kind == cell::EntryKind::kDirectory ? maker.Directory(path) : maker.File({path, ""});
 }
 
 Result<UniqueFd> CellRoot::OpenTarget(const std::string& target, cell::EntryKind kind) {

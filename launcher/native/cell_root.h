@@ -46,10 +46,23 @@ class CellRoot {
 // returns its parent.
 Result<UniqueFd> MakeParents(int dir_fd, std::string_view path);
 
-// Writes a new file (0444) below `dir_fd`, parents made.
-Status MakeFile(int dir_fd, const RootEntry& file);
+// Makes new files and links below one directory, parents made. Keeps the last parent open: most
+// entries lie in the directory of the one before.
+class EntryMaker {
+ public:
+  explicit EntryMaker(int dir_fd) : dir_fd_(dir_fd) {}
 
-// Makes a new symbolic link below `dir_fd`, parents made.
-Status MakeLink(int dir_fd, const RootEntry& link);
+  // Mode 0444.
+  Status File(const RootEntry& file);
+  Status Directory(const std::string& path);
+  Status Link(const RootEntry& link);
+
+ private:
+  Result<int> Parent(const std::string& path);
+
+  int dir_fd_;
+  std::string parent_path_;
+  UniqueFd parent_;
+};
 
 }  // namespace taskcell::native

@@ -52,13 +52,14 @@ Status MakeDeviceTree(CellRoot& root, const std::vector<MountSource>& devices) {
   UniqueFd dev = TRY(
       sys::MakeFileSystem("tmpfs", {{"size", "64k"}, {"mode", "0755"}}, kPlain | MOUNT_ATTR_NODEV));
   TRY(root.Attach("/dev", cell::EntryKind::kDirectory, dev.get()));
+  EntryMaker maker(dev.get());
   for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"})
-    TRY(MakeFile(dev.get(), {name, ""}));
-  TRY(MakeLink(dev.get(), {"fd", "/proc/self/fd"}));
-  TRY(MakeLink(dev.get(), {"stdin", "/proc/self/fd/0"}));
-  TRY(MakeLink(dev.get(), {"stdout", "/proc/self/fd/1"}));
-  TRY(MakeLink(dev.get(), {"stderr", "/proc/self/fd/2"}));
-  TRY(MakeLink(dev.get(), {"ptmx", "pts/ptmx"}));
+    TRY(maker.File({name, ""}));
+  TRY(maker.Link({"fd", "/proc/self/fd"}));
+  TRY(maker.Link({"stdin", "/proc/self/fd/0"}));
+  TRY(maker.Link({"stdout", "/proc/self/fd/1"}));
+  TRY(maker.Link({"stderr", "/proc/self/fd/2"}));
+  TRY(maker.Link({"ptmx", "pts/ptmx"}));
   TRY(sys::MakeDirectory(dev.get(), "pts", 0755));
   TRY(sys::MakeDirectory(dev.get(), "shm", 0755));
   TRY(sys::SetMountAttributes(dev.get(), MOUNT_ATTR_RDONLY, 0, false));

@@ -46,7 +46,8 @@ Status TakeEtcFile(int etc, std::string_view name, HostRoot& root) {
     return Ok();
   }
   if (!S_ISREG(info->st_mode) || (info->st_mode & S_IROTH) == 0) return Ok();
-  root.files.push_back({inside, TRY(sys::ReadFile(etc, path, kMaxHostEtcFileBytes))});
+  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+  root.files.push_back({inside, "", TRY(sys::OpenAt2(etc, path, kFlags, sys::kResolveBeneath))});
   return Ok();
 }
 

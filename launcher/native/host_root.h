@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/native/mount_source.h"
 
@@ -37,6 +38,7 @@ inline constexpr std::size_t kMaxHostEtcFileBytes = 1U << 20U;
 struct RootEntry {
   std::string path;  // without a leading slash
   std::string content;
+  UniqueFd source = {};  // when valid, the content is what this file holds
 };
 
 struct HostRoot {

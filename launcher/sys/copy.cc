@@ -2,12 +2,14 @@
 
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
+#include "launcher/sys/file.h"
 
 namespace taskcell::sys {
 
@@ -19,6 +21,25 @@ Result<bool> CloneContent(int to, int from) {
       err == ETXTBSY || err == EPERM)
     return false;
   return FailureOf(err, Text("ioctl FICLONE (fd ", to, " from fd ", from, ")"));
+}
+
+Status CopyContent(int to, int from, std::size_t limit) {
+  std::size_t left = limit + 1;  // one more, to tell a file of just that size from a larger one
+  while (left > 0) {
+    ssize_t got = ::sendfile(to, from, nullptr, left);
+    if (got == 0) return Ok();
+    if (got > 0) {
+      left -= static_cast<std::size_t>(got);
+      continue;
+    }
+    int err = errno;
+    if (err == EINTR) continue;
+    if (err != EINVAL && err != ENOSYS)
+      return FailureOf(err, Text("sendfile (fd ", to, " from fd ", from, ")"));
+    std::string rest = TRY(ReadAll(from, left - 1));
+    return WriteAll(to, rest);
+  }
+  return Error(Kind::kViolation, Text("fd ", from, " holds more than ", limit, " bytes"), EFBIG);
 }
 
 Status Rewind(int fd) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "launcher/base/result.h"
 
 namespace taskcell::sys {
@@ -7,6 +9,10 @@ namespace taskcell::sys {
 // ioctl(FICLONE): makes `to` share all blocks of `from`. False when the file system or this pair of
 // files cannot; both are unchanged then.
 Result<bool> CloneContent(int to, int from);
+
+// sendfile(2) of the rest of `from`, read() and write() where the file system of `from` has none.
+// More than `limit` bytes: kViolation with EFBIG, and at most one byte above `limit` was written.
+Status CopyContent(int to, int from, std::size_t limit);
 
 // lseek(2) to the start.
 Status Rewind(int fd);
