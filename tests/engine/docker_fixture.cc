@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[maybe_unused]] const auto* const kAsTestUser =
-    testing::AddGlobalTestEnvironment(new AsTestUser({CELL_ACTOR_PATH}));  // NOLINT: gtest owns it
+[[maybe_unused]] const auto* const kAsTestUser = testing::AddGlobalTestEnvironment(
+    new AsTestUser({CELL_ACTOR_PATH, MAKE_IMAGE_PATH}));  // gtest owns it
 
 std::string RandomHex() {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -86,7 +86,8 @@ void DockerTest::MakeImage(const std::string& behaviour, Json files, Json config
   if (!behaviour.empty()) files["/behaviour"] = {{"text", behaviour}};
   if (files.empty()) files["/empty"] = {{"text", ""}};
   Json spec = {{"config", std::move(config)}, {"files", std::move(files)}};
-  auto outcome = test::Run({"python3", MAKE_IMAGE_PATH, socket_, image_, spec.dump()});
+  auto outcome =
+      test::Run({"python3", AsTestUser::Copy("make_image.py"), socket_, image_, spec.dump()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
 }
 
