@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   uint32_t frames = 0;
   while (input.size() >= 2) {
     std::size_t low = fuzz::TakeByte(input);
-    std::size_t length = std::min(low | (std::size_t{fuzz::TakeByte(input)} << 8U), input.size());
+    std::size_t high = fuzz::TakeByte(input);
+    std::size_t length = std::min(low | (high << 8U), input.size());
     std::string_view packet = input.substr(0, length);
     input.remove_prefix(length);
     cell::FrameReader::Message message = {};
