@@ -18,25 +18,6 @@ Refusal BadChunk() {
   return Refusal{400, "egress_http", "the request was refused: its chunks are malformed"};
 }
 
-std::optional<uint64_t> ParseHex(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  uint64_t value = 0;
-  for (char c : text) {
-    uint64_t digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<uint64_t>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<uint64_t>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<uint64_t>(c - 'A') + 10;
-    } else {
-      return std::nullopt;
-    }
-    value = value * 16 + digit;
-  }
-  return value;
-}
-
 }  // namespace
 
 BodyReader::BodyReader(const RequestHead& head, std::size_t limit)
@@ -78,7 +59,7 @@ std::optional<Refusal> BodyReader::TakeChunkPart(std::string_view* bytes) {
 std::optional<Refusal> BodyReader::StartChunk(std::string_view size_line) {
   std::optional<uint64_t> size = ParseHex(size_line);
   if (!size) return BadChunk();
-  if (body_.size() + *size > limit_) return TooLarge(limit_);
+  if (*size > limit_ - body_.size()) return TooLarge(limit_);
   left_ = *size;
   state_ = left_ == 0 ? State::kTrailer : State::kChunkData;
   return std::nullopt;

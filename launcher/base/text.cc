@@ -22,6 +22,26 @@ std::optional<uint64_t> ParseUnsigned(std::string_view text) {
   return value;
 }
 
+std::optional<uint64_t> ParseHex(std::string_view text) {
+  constexpr std::size_t kMostDigits = 16;
+  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+  uint64_t value = 0;
+  for (char c : text) {
+    uint64_t digit = 0;
+    if (c >= '0' && c <= '9') {
+      digit = static_cast<uint64_t>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      digit = static_cast<uint64_t>(c - 'a') + 10;
+    } else if (c >= 'A' && c <= 'F') {
+      digit = static_cast<uint64_t>(c - 'A') + 10;
+    } else {
+      return std::nullopt;
+    }
+    value = value << 4U | digit;
+  }
+  return value;
+}
+
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {

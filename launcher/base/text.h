@@ -24,6 +24,10 @@ std::string Text(const Parts&... parts) {
 // Parses a whole decimal number without sign, space or overflow; nothing otherwise.
 std::optional<uint64_t> ParseUnsigned(std::string_view text);
 
+// Parses a whole hexadecimal number of 1 to 16 digits, without sign, prefix or space; nothing
+// otherwise.
+std::optional<uint64_t> ParseHex(std::string_view text);
+
 // Splits at every `separator`; n separators give n + 1 parts, empty ones kept.
 std::vector<std::string_view> Split(std::string_view text, char separator);
 

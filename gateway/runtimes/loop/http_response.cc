@@ -18,26 +18,6 @@ bool IsTokenByte(char c) {
          kOthers.find(c) != std::string_view::npos;
 }
 
-// At most 8 hex digits: far over every bound, and no overflow.
-std::optional<uint64_t> ParseHex(std::string_view text) {
-  if (text.empty() || text.size() > 8) return std::nullopt;
-  uint64_t value = 0;
-  for (char c : text) {
-    uint64_t digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<uint64_t>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<uint64_t>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<uint64_t>(c - 'A') + 10;
-    } else {
-      return std::nullopt;
-    }
-    value = value << 4U | digit;
-  }
-  return value;
-}
-
 }  // namespace
 
 Result<bool> HttpResponseReader::Take(std::string_view bytes) {

@@ -14,6 +14,15 @@ TEST(ParseUnsignedTest, OnlyWholeDecimalNumbersAreTaken) {
   }
 }
 
+TEST(ParseHexTest, OneToSixteenDigitsAreTaken) {
+  EXPECT_EQ(ParseHex("0"), 0U);
+  EXPECT_EQ(ParseHex("1aF"), 0x1afU);
+  EXPECT_EQ(ParseHex("ffffffffffffffff"), ~uint64_t{0});
+  for (const char* bad : {"", "10000000000000000", "0x1", "+1", " 1", "1 ", "g"}) {
+    EXPECT_FALSE(ParseHex(bad).has_value()) << bad;
+  }
+}
+
 TEST(PrintableTest, ControlBytesAndBadUtf8AreEscapedWithoutLoss) {
   EXPECT_EQ(Printable("a\nb\t\\"), "a\\nb\\t\\\\");
   EXPECT_EQ(Printable("\x1b]0;x\x07"), "\\x1b]0;x\\x07");
