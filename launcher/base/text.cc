@@ -107,6 +107,27 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+std::string ShellWord(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return std::string(text);
+  std::string out;
+  bool needs_escapes = Printable(text) != text;
+  for (char c : text) {
+    unsigned char byte = static_cast<unsigned char>(c);
+    if (needs_escapes && (byte < 0x20 || byte >= 0x7F || c == '\\' || c == '\'')) {
+      out += "\\x";
+      out += kHex[byte >> 4U];
+      out += kHex[byte & 15U];
+    } else if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return (needs_escapes ? "$'" : "'") + out + "'";
+}
+
 std::size_t Utf8SequenceLength(std::string_view text) {
   auto byte = [&](std::size_t i) {
     return static_cast<unsigned char>(i < text.size() ? text[i] : 0);

@@ -45,6 +45,11 @@ std::string Lower(std::string_view text);
 // sequence gets through.
 std::string Printable(std::string_view text);
 
+// Returns `text` as one word of a shell command: as it is where nothing in it means anything to a
+// shell, else quoted; control bytes and bytes that are not valid UTF-8 as $'\xNN', so that it can
+// be printed and pasted.
+std::string ShellWord(std::string_view text);
+
 // Returns the length in bytes (1 to 4) of the UTF-8 sequence `text` starts with, or 0 where it is
 // malformed (Unicode table 3-7: no surrogates, no overlong forms). `text` must not be empty.
 std::size_t Utf8SequenceLength(std::string_view text);

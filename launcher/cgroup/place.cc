@@ -7,10 +7,12 @@
 #include <optional>
 
 #include "launcher/base/text.h"
+#include "launcher/cgroup/diagnosis.h"
 #include "launcher/cgroup/directory.h"
 #include "launcher/cgroup/remedy.h"
 #include "launcher/cgroup/unified.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/file_tree.h"
 
 namespace taskcell::cgroup {
 namespace {
@@ -125,13 +127,33 @@ Result<Place> Find(const Hierarchy& hierarchy, const std::vector<Controller>& wa
   return TryBoth(search);
 }
 
+// What the same judgement says that taskcell-probe prints.
+std::string WhatToDo(const Hierarchy& hierarchy, const std::vector<Controller>& wanted) {
+  Result<sys::RootedTree> host = sys::RootedTree::OpenHost();
+  if (!host.ok()) return "run taskcell-probe";
+  Subject subject;
+  subject.uid = ::geteuid();
+  Surroundings around = ReadSurroundings(host.value(), subject);
+  Chain chain = ReadChain(host.value(), hierarchy, around.uid);
+  Complete(host.value(), chain, around);
+  std::string unknown;
+  for (Controller controller : wanted) {
+    Diagnosis diagnosis = DiagnoseChain(chain, around, controller);
+    if (diagnosis.state == LimitState::kNo) return diagnosis.fix;
+    if (diagnosis.state == LimitState::kUnknown) unknown = diagnosis.reason;
+  }
+  if (!unknown.empty()) return "find out first why " + unknown;
+  return "all that can be read allows it, so a security module or a filter refused it: look into "
+         "the kernel's log (with SELinux: setsebool -P container_manage_cgroup on)";
+}
+
 }  // namespace
 
 Result<Place> FindPlace(const Hierarchy& hierarchy, const std::vector<Controller>& wanted) {
   Result<Place> place = Find(hierarchy, wanted);
   if (place.ok()) return place;
   Error error = std::move(place).error();
-  error.text += Text(". What to do: ", Remedy(hierarchy, wanted, ::geteuid()));
+  error.text += Text(". What to do: ", WhatToDo(hierarchy, wanted));
   return Unenforced(wanted, std::move(error));
 }
 

@@ -19,10 +19,6 @@ std::string Names(const std::vector<Controller>& controllers);
 // The directory below a mount point that root hands to one user. Pure.
 std::string DelegatedBelow(uid_t uid);
 
-// What a person must do so that `uid` can limit `wanted` on this hierarchy, and who: commands for
-// an administrator, or for the user where the user can act. Pure.
-std::string Remedy(const Hierarchy& hierarchy, const std::vector<Controller>& wanted, uid_t uid);
-
 // Makes `cause` the error of a limit that can't be enforced: names the controllers, keeps the kind
 // and errno, and carries the code. An error that has the code already stays as it is.
 Error Unenforced(const std::vector<Controller>& controllers, Error cause);

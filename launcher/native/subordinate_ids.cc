@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 
@@ -12,8 +13,9 @@ namespace {
 
 constexpr uint64_t kLastId = 0xFFFFFFFEU;  // 2^32 - 1 is "no id" (-1)
 
-Error Malformed(std::size_t line, std::string_view text, std::string_view why) {
-  return Error(Kind::kConfig, Text("line ", line, " '", Printable(text), "': ", why));
+Error Malformed(std::size_t line, std::string_view text, std::string_view why,
+                std::string_view code = kSubidsMalformed) {
+  return Error(Kind::kConfig, Text("line ", line, " '", Printable(text), "': ", why)).Coded(code);
 }
 
 Result<IdRange> ParseRange(std::size_t line, std::string_view text,
@@ -27,7 +29,7 @@ Result<IdRange> ParseRange(std::size_t line, std::string_view text,
   if (*first == 0) return Malformed(line, text, "a range must not hold id 0");
   if (*count == 0) return Malformed(line, text, "the range is empty");
   if (*first > kLastId || *count - 1 > kLastId - *first)
-    return Malformed(line, text, "the range passes the largest id, 4294967294");
+    return Malformed(line, text, "the range passes the largest id, 4294967294", kSubidsOverflow);
   return IdRange{static_cast<uint32_t>(*first), static_cast<uint32_t>(*count)};
 }
 
@@ -64,15 +66,6 @@ uint32_t PickId(const std::vector<IdRange>& ranges, uint64_t pick) {
     pick -= range.count;
   }
   return ranges.front().first;
-}
-
-std::string LoginName(std::string_view passwd, uint32_t uid) {
-  std::string number = std::to_string(uid);
-  for (std::string_view entry : Split(passwd, '\n')) {
-    std::vector<std::string_view> fields = Split(entry, ':');
-    if (fields.size() >= 3 && fields[2] == number) return std::string(fields[0]);
-  }
-  return {};
 }
 
 Result<SubordinateIds> ReadSubordinateIds(uint32_t uid) {

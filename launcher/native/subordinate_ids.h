@@ -17,11 +17,15 @@ struct IdRange {
 
 inline constexpr std::size_t kMaxSubordinateFileBytes = 4U << 20U;
 
+// The codes of what is wrong with a line of one's own.
+inline constexpr std::string_view kSubidsMalformed = "malformed";
+inline constexpr std::string_view kSubidsOverflow = "overflow";
+
 // The ranges a subuid(5) file grants to the user `name` or, where the entry is by number, `uid`; in
 // file order. Lines of other users are skipped unread; blank lines and '#' comments are allowed. A
 // line of this user that is malformed, empty (count 0), starts at 0 or passes 2^32 - 2 (the last id
-// there is) is an Error of kind kConfig naming the line, so that no id is ever used that the file
-// does not clearly grant. Pure.
+// there is) is an Error of kind kConfig with one of the codes above, naming the line, so that no id
+// is ever used that the file does not clearly grant. Pure.
 Result<std::vector<IdRange>> ParseSubordinateIds(std::string_view text, std::string_view name,
                                                  uint32_t uid);
 
@@ -37,8 +41,5 @@ struct SubordinateIds {
 // Reads /etc/passwd, /etc/subuid and /etc/subgid. A missing file grants nothing; either list may
 // come back empty.
 Result<SubordinateIds> ReadSubordinateIds(uint32_t uid);
-
-// The login name of `uid` in a passwd(5) text, or "" where it has none. Pure.
-std::string LoginName(std::string_view passwd, uint32_t uid);
 
 }  // namespace taskcell::native

@@ -33,6 +33,14 @@ TEST(PrintableTest, ControlBytesAndBadUtf8AreEscapedWithoutLoss) {
   EXPECT_EQ(Printable("caf\xc3\xa9 \xf0\x9f\x98\x80"), "caf\xc3\xa9 \xf0\x9f\x98\x80");
 }
 
+TEST(ShellWordTest, WhatMeansSomethingToAShellIsQuoted) {
+  EXPECT_EQ(ShellWord("/sys/fs/cgroup/user@1500.service"), "/sys/fs/cgroup/user@1500.service");
+  EXPECT_EQ(ShellWord(""), "''");
+  EXPECT_EQ(ShellWord("a b$(reboot)`x`"), "'a b$(reboot)`x`'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord("x\x1b[2J'\\"), "$'x\\x1b[2J\\x27\\x5c'");
+}
+
 TEST(IsUtf8Test, SurrogatesOverlongAndTruncatedAreRefused) {
   EXPECT_TRUE(IsUtf8(""));
   EXPECT_TRUE(IsUtf8("\xed\x9f\xbf\xf4\x8f\xbf\xbf"));

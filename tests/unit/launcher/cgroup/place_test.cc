@@ -107,12 +107,18 @@ TEST_F(PlaceTest, UnifiedSupervisorUsesItsParent) {
 }
 
 TEST_F(PlaceTest, UnifiedControllerThatIsNotHandedDownIsNamed) {
+  PutUnified("", "memory pids cpu", "memory pids cpu");
+  PutUnified("user.slice", "memory pids cpu", "memory pids");
+  for (const char* each :
+       {"user.slice/user-65534.slice", "user.slice/user-65534.slice/user@65534.service",
+        "user.slice/user-65534.slice/user@65534.service/app.slice"})
+    PutUnified(each, "memory pids", "memory pids");
   PutUnified("user.slice/user-65534.slice/user@65534.service/app.slice/t.scope", "memory pids");
   Delegate("user.slice/user-65534.slice/user@65534.service/app.slice/t.scope", kUser);
   std::string found = FindAs(
       kUser, Fake(true, "/user.slice/user-65534.slice/user@65534.service/app.slice/t.scope"));
   EXPECT_TRUE(Has(found, "offers 'memory pids', there is no cpu")) << found;
-  EXPECT_TRUE(Has(found, "drop-in of user@.service")) << found;
+  EXPECT_TRUE(Has(found, "user@.service.d")) << found;
 }
 
 TEST_F(PlaceTest, UnifiedDelegatedDirectoryIsOutOfReachFromElsewhere) {
@@ -186,26 +192,6 @@ TEST_F(UnifiedTest, EvacuationIsBounded) {
   EXPECT_TRUE(Has(enabled.error().text, "16 rounds")) << enabled.error().text;
   EXPECT_EQ(Get("d/supervisor/cgroup.procs"), "4242");
   EXPECT_EQ(Get("d/cgroup.subtree_control"), "");
-}
-
-TEST(RemedyTest, FitsWhereTheCallerIs) {
-  Hierarchy v2;
-  v2.unified = true;
-  v2.mount_point = "/sys/fs/cgroup";
-  v2.mount_root = "/";
-  auto remedy = [&](const char* own) {
-    v2.own_path = own;
-    return Remedy(v2, kAll, 1500);
-  };
-  EXPECT_TRUE(
-      Has(remedy("/user.slice/user-1500.slice/session-48.scope"), "loginctl enable-linger"));
-  EXPECT_TRUE(Has(remedy("/system.slice/x.service"), "Delegate=yes to the [Service]"));
-  EXPECT_TRUE(Has(remedy("/user.slice/user-1500.slice/user@1500.service/app.slice/a.scope"),
-                  "systemd-run --user --scope -p Delegate=yes"));
-  // Without a service manager nothing of one may be named.
-  std::string plain = remedy("/1");
-  EXPECT_FALSE(Has(plain, "linger") || Has(plain, "user@") || Has(plain, "systemd")) << plain;
-  EXPECT_TRUE(Has(plain, "/sys/fs/cgroup/taskcell/uid-1500/supervisor")) << plain;
 }
 
 TEST(RemedyTest, ErrorKeepsItsFirstCode) {

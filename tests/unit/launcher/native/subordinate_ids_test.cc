@@ -53,11 +53,5 @@ TEST(PickIdTest, EveryPickIsGranted) {
   EXPECT_EQ(PickId({{7, 1}}, ~uint64_t{0}), 7U);
 }
 
-TEST(LoginNameTest, TheFirstNameOfTheUid) {
-  constexpr std::string_view kPasswd = "root:x:0:0::/:/bin/sh\na:x:1500:5::/:/bin/sh\nb:x:1500:5\n";
-  EXPECT_EQ(LoginName(kPasswd, 1500), "a");
-  EXPECT_EQ(LoginName(kPasswd, 150), "");
-}
-
 }  // namespace
 }  // namespace taskcell::native

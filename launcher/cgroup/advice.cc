@@ -1,0 +1,135 @@
+#include "launcher/cgroup/advice.h"
+
+#include "launcher/base/text.h"
+#include "launcher/cgroup/remedy.h"
+#include "launcher/cgroup/unified.h"
+
+namespace taskcell::cgroup {
+namespace {
+
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+bool StartsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool IsEngines(std::string_view component) {
+  for (std::string_view engine :
+       {"docker", "libpod", "crio", "cri-containerd", "kubepods", "lxc", "podman"}) {
+    if (StartsWith(component, engine) && !EndsWith(component, ".service")) return true;
+  }
+  return false;
+}
+
+Advice AskUserManager(const Question& question) {
+  const Surroundings& around = question.around;
+  std::string user = ShellWord(around.UserName());
+  if (around.user_bus)
+    return {{},
+            Who::kUser,
+            Text("start it below your own service manager: ", kScope,
+                 " (from su or sudo first: export XDG_RUNTIME_DIR=/run/user/", around.uid, ")")};
+  if (around.runtime_directory)
+    return {
+        {},
+        Who::kAdmin,
+        Text("the user manager has no D-Bus socket (/run/user/", around.uid,
+             "/bus): as administrator: apt install dbus-user-session (or the distribution's "
+             "package of that purpose); then log in again, or: systemctl --user start dbus; then ",
+             kScope)};
+  return {{},
+          Who::kUser,
+          Text("open a real login session (ssh ", user, "@localhost, or machinectl shell ", user,
+               "@) and there: ", kScope,
+               "; an administrator can instead make the user's manager run without one: loginctl "
+               "enable-linger ",
+               user)};
+}
+
+Advice AskForDirectory(const Question& question) {
+  std::string directory = ShellWord(Directory(question));
+  std::string user = ShellWord(question.around.UserName());
+  return {{},
+          Who::kAdmin,
+          Text("as administrator: taskcell-probe delegate --user ", user,
+               " --apply; by hand: turn ", Name(question.controller),
+               " on in cgroup.subtree_control from the root down, make ", directory,
+               ", give the user that directory with its cgroup.procs, cgroup.threads and "
+               "cgroup.subtree_control, and move the user's shell into ",
+               directory, "/", kSupervisor)};
+}
+
+}  // namespace
+
+bool IsBelowUserManager(std::string_view path, uint32_t uid) {
+  return Contains(path, Text("/user@", uid, ".service"));
+}
+
+Setting SettingOf(const Question& question) {
+  const Surroundings& around = question.around;
+  std::string_view own = question.chain.hierarchy.own_path;
+  if (IsBelowUserManager(own, around.uid)) return Setting::kUserManager;
+  for (std::string_view component : Split(own, '/')) {
+    if (IsEngines(component)) return Setting::kContainer;
+  }
+  if (Contains(own, "/user-") && Contains(own, ".slice/")) return Setting::kSession;
+  if (EndsWith(own, ".service") || Contains(own, ".service/")) return Setting::kUnit;
+  if (around.in_container) return Setting::kContainer;
+  return around.systemd ? Setting::kSession : Setting::kPlain;
+}
+
+// The unit file's name in a cgroup path: its last component that is a service.
+std::string UnitName(std::string_view path) {
+  std::string name = "UNIT";
+  for (std::string_view component : Split(path, '/')) {
+    if (EndsWith(component, ".service")) name = component;
+  }
+  return name;
+}
+
+std::string Directory(const Question& question) {
+  return Text(question.chain.hierarchy.mount_point, "/", DelegatedBelow(question.around.uid));
+}
+
+std::string DropIn(std::string_view unit, std::string_view setting, std::string_view then) {
+  std::string directory = Text("/etc/systemd/system/", unit, ".d");
+  return Text("as administrator: mkdir -p ", ShellWord(directory), " && printf '[Service]\\n",
+              setting, "\\n' >", ShellWord(directory + "/taskcell.conf"),
+              " && systemctl daemon-reload; then ", then);
+}
+
+Advice AskOutside(const Question& question) {
+  return {
+      {},
+      Who::kOuter,
+      Text("whoever started this container must give it a writable, delegated ",
+           Printable(question.chain.hierarchy.mount_point),
+           " (podman run --security-opt unmask=/sys/fs/cgroup, or a privileged container), or run "
+           "the task outside of it")};
+}
+
+// What makes the cgroup the user's own.
+Advice AskForDelegation(const Question& question) {
+  switch (SettingOf(question)) {
+    case Setting::kUserManager:
+    case Setting::kSession:
+      return AskUserManager(question);
+    case Setting::kUnit: {
+      std::string unit = UnitName(question.chain.hierarchy.own_path);
+      return {{},
+              Who::kAdmin,
+              DropIn(unit, "Delegate=yes", Text("systemctl restart ", ShellWord(unit)))};
+    }
+    case Setting::kContainer:
+      return AskOutside(question);
+    case Setting::kPlain:
+      break;
+  }
+  return AskForDirectory(question);
+}
+
+}  // namespace taskcell::cgroup
