@@ -32,6 +32,7 @@ void AddMount(const std::vector<MountInfoLine>& mounts, Hierarchy& hierarchy) {
     candidate.mount_root = line.root;
     candidate.major = line.major;
     candidate.minor = line.minor;
+    candidate.mount_options = line.super_options;
     candidate.read_only =
         HasMountOption(line.options, "ro") || HasMountOption(line.super_options, "ro");
     bool shown = BelowMount(candidate, hierarchy.own_path).has_value();

@@ -33,7 +33,8 @@ struct Hierarchy {
   std::string mount_root;                // the cgroup that is mounted there
   uint32_t major = 0;                    // device of that mount
   uint32_t minor = 0;
-  bool read_only = false;  // the mount or its file system
+  std::string mount_options;  // of the file system, comma-separated
+  bool read_only = false;     // the mount or its file system
 };
 
 // Every hierarchy this process is in.

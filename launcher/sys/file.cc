@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
@@ -225,6 +226,13 @@ Result<std::string> ReadLink(int dir_fd, const std::string& path) {
   ssize_t length = ::readlinkat(dir_fd, path.c_str(), target.data(), target.size());
   if (length < 0) return Failure(Named("readlink", path, dir_fd));
   return std::string(target.data(), static_cast<std::size_t>(length));
+}
+
+Result<std::string> ReadAttribute(int fd, const char* name) {
+  std::array<char, 4096> value;
+  ssize_t length = ::fgetxattr(fd, name, value.data(), value.size());
+  if (length < 0) return Failure(Text("fgetxattr '", name, "' (fd ", fd, ")"));
+  return std::string(value.data(), static_cast<std::size_t>(length));
 }
 
 Status MakeSymbolicLink(const std::string& target, int dir_fd, const std::string& path) {

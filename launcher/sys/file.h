@@ -84,6 +84,9 @@ Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit)
 // readlinkat(2); the result is at most PATH_MAX bytes.
 Result<std::string> ReadLink(int dir_fd, const std::string& path);
 
+// fgetxattr(2), at most 4 KiB. ENODATA: there is no such attribute.
+Result<std::string> ReadAttribute(int fd, const char* name);
+
 // symlinkat(2): makes `path` below `dir_fd` a link to `target`, which need not exist.
 Status MakeSymbolicLink(const std::string& target, int dir_fd, const std::string& path);
 

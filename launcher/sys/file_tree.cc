@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "launcher/sys/failure.h"
+
 namespace taskcell::sys {
 namespace {
 
@@ -84,6 +86,13 @@ FileSeen RootedTree::Read(const std::string& path, std::size_t limit) {
 Result<std::string> RootedTree::ReadLink(const std::string& path) {
   UniqueFd fd = TRY(OpenFile(path, O_PATH | O_NOFOLLOW));
   return sys::ReadLink(fd.get(), "");
+}
+
+Result<std::string> RootedTree::ReadAttribute(const std::string& path, const char* name) {
+  FileSeen seen = Look(path);
+  if (!seen.IsKind(S_IFREG)) return FailureOf(ENODATA, "fgetxattr");
+  UniqueFd fd = TRY(OpenFile(path, kReadFlags));
+  return sys::ReadAttribute(fd.get(), name);
 }
 
 Result<std::vector<DirectoryEntry>> RootedTree::List(const std::string& path, std::size_t limit) {

@@ -51,6 +51,9 @@ class FileTree {
   // kind.
   virtual Result<std::string> ReadLink(const std::string& path) = 0;
 
+  // An extended attribute of a file. An Error's `err` is ENODATA where the file has none.
+  virtual Result<std::string> ReadAttribute(const std::string& path, const char* name) = 0;
+
   // The entries of a directory, at most `limit` (more is an Error).
   virtual Result<std::vector<DirectoryEntry>> List(const std::string& path, std::size_t limit) = 0;
 
@@ -72,6 +75,7 @@ class RootedTree : public FileTree {
   FileSeen Read(const std::string& path, std::size_t limit) override;
   FileSeen Look(const std::string& path) override;
   Result<std::string> ReadLink(const std::string& path) override;
+  Result<std::string> ReadAttribute(const std::string& path, const char* name) override;
   Result<std::vector<DirectoryEntry>> List(const std::string& path, std::size_t limit) override;
   bool is_this_host() const override { return is_host_; }
 

@@ -131,6 +131,12 @@ Result<std::string> MemoryHost::ReadLink(const std::string& path) {
   return found->second;
 }
 
+Result<std::string> MemoryHost::ReadAttribute(const std::string& path, const char* name) {
+  auto found = attributes_.find(path + "\n" + name);
+  if (found == attributes_.end()) return sys::FailureOf(ENODATA, "fgetxattr");
+  return found->second;
+}
+
 Result<std::vector<sys::DirectoryEntry>> MemoryHost::List(const std::string& path,
                                                           std::size_t limit) {
   ++reads_;

@@ -16,6 +16,9 @@ class MemoryHost : public sys::FileTree {
   void Directory(const std::string& path, uint32_t uid = 0, uint32_t mode = 0755);
   void Socket(const std::string& path, uint32_t uid = 0, uint32_t mode = 0666);
   void Link(const std::string& path, const std::string& target);
+  void Attribute(const std::string& path, const std::string& name, std::string_view value) {
+    attributes_[path + "\n" + name] = value;
+  }
   void Remove(const std::string& path) { files_.erase(path); }
   // Makes reading `path` fail with `err`.
   void Forbid(const std::string& path, int err);
@@ -35,6 +38,7 @@ class MemoryHost : public sys::FileTree {
   sys::FileSeen Read(const std::string& path, std::size_t limit) override;
   sys::FileSeen Look(const std::string& path) override;
   Result<std::string> ReadLink(const std::string& path) override;
+  Result<std::string> ReadAttribute(const std::string& path, const char* name) override;
   Result<std::vector<sys::DirectoryEntry>> List(const std::string& path,
                                                 std::size_t limit) override;
   bool is_this_host() const override { return false; }
@@ -46,6 +50,7 @@ class MemoryHost : public sys::FileTree {
 
   std::map<std::string, sys::FileSeen> files_;
   std::map<std::string, std::string> links_;
+  std::map<std::string, std::string> attributes_;  // by path, line feed, name
   int reads_ = 0;
 };
 

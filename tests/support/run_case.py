@@ -54,7 +54,8 @@ def main():
             skip(f'there is no user {user} (tests/support/fixture.sh up makes it)')
     bin_dir = os.environ.get('TASKCELL_TEST_BIN', bin_dir)
     environment = dict(os.environ, CASE_USER=user, TOOLS=os.path.join(os.path.dirname(os.path.abspath(cases)), 'tools'),
-                       GW=os.path.join(bin_dir, 'taskcell-casedriver'), LAUNCH=os.path.join(bin_dir, 'taskcell-launch'))
+                       GW=os.path.join(bin_dir, 'taskcell-casedriver'), LAUNCH=os.path.join(bin_dir, 'taskcell-launch'),
+                       PROBE=os.path.join(bin_dir, 'taskcell-probe'))
     for name in ('DOCKER_HOST', 'DOCKER_CONTEXT', 'DOCKER_CONFIG', 'CONTAINER_HOST', 'ANTHROPIC_BASE_URL',
                  'OPENAI_BASE_URL'):
         environment.pop(name, None)

@@ -1,0 +1,54 @@
+// taskcell-probe: what a host enforces, and what is in the way.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "probe/cli/host_command.h"
+
+namespace {
+
+using taskcell::probe::HostOptions;
+
+void AddHostOptions(CLI::App& app, HostOptions& options) {
+  app.add_option("--root", options.root,
+                 "Look at the files below this directory instead of at this host");
+  app.add_option("--uid", options.uid, "Judge for this uid instead of the caller's");
+  app.add_option("--user", options.user, "Judge for this user");
+  app.add_option("--subuid", options.subuid, "Read this file instead of /etc/subuid");
+  app.add_option("--subgid", options.subgid, "Read this file instead of /etc/subgid");
+  app.add_option("--explain", options.explain, "Explain the row of this id and look at nothing");
+  app.add_flag("--json", options.json, "Print the report as one JSON object");
+  app.add_flag("--quiet", options.quiet, "Print the verdict line only");
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{
+      "Tells whether this host really enforces limits for a rootless container, and if not, "
+      "who must change what.",
+      "taskcell-probe"};
+  app.set_version_flag("--version", "taskcell-probe " TASKCELL_VERSION);
+  app.require_subcommand(0, 1);
+
+  HostOptions options;
+  AddHostOptions(app, options);
+  CLI::App* host = app.add_subcommand("host", "Judge the whole host (the default)");
+  AddHostOptions(*host, options);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : taskcell::probe::kExitUsage;
+  }
+  return taskcell::probe::HostCommand(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {
+    (void)std::fprintf(stderr, "taskcell-probe: %s\n", error.what());  // ignoring: nobody is left
+    return taskcell::probe::kExitUnknown;
+  }
+}

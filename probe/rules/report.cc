@@ -1,0 +1,73 @@
+#include "probe/rules/report.h"
+
+#include <algorithm>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::probe {
+namespace {
+
+// The first row that is as bad as the whole.
+const Finding* Worst(const Report& report) {
+  for (const Finding& finding : report.findings) {
+    if (finding.verdict == report.verdict) return &finding;
+  }
+  return nullptr;
+}
+
+std::string MissingLimits(const Report& report) {
+  std::string names;
+  for (std::size_t i = 0; i < report.limits.size(); ++i) {
+    if (report.limits[i].state != cgroup::LimitState::kNo) continue;
+    names += Text(names.empty() ? "" : ", ", Name(cgroup::kControllers[i]));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kReady:
+      return "ready";
+    case Verdict::kNote:
+      return "note";
+    case Verdict::kUnknown:
+      return "unknown";
+    case Verdict::kLimited:
+      return "limited";
+    case Verdict::kNot:
+      return "not";
+  }
+  return "";
+}
+
+std::string Report::Headline() const {
+  const Finding* worst = Worst(*this);
+  std::string reason = worst == nullptr ? std::string() : ": " + worst->reason;
+  switch (verdict) {
+    case Verdict::kReady:
+    case Verdict::kNote:
+      return "ready";
+    case Verdict::kLimited:
+      return "ready with limits missing: " + MissingLimits(*this);
+    case Verdict::kNot:
+      return "not ready" + reason;
+    case Verdict::kUnknown:
+      return "could not tell" + reason;
+  }
+  return "";
+}
+
+Report Judge(const HostFacts& facts) {
+  Report report;
+  JudgeLimits(facts, report);
+  JudgeNamespaces(facts, report);
+  report.verdict = Verdict::kReady;
+  for (const Finding& finding : report.findings)
+    report.verdict = std::max(report.verdict, finding.verdict);
+  if (report.verdict == Verdict::kNote) report.verdict = Verdict::kReady;
+  return report;
+}
+
+}  // namespace taskcell::probe

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "launcher/cgroup/diagnosis.h"
+#include "probe/facts/host_facts.h"
+#include "probe/rules/finding.h"
+
+namespace taskcell::probe {
+
+// The state of one thing that is not a limit: "yes", "no", "ok", "short", ...
+struct Assessment {
+  std::string state;
+  std::string reason;
+  Who who = Who::kNone;
+  std::string fix;
+};
+
+// What the rules make of a host.
+struct Report {
+  cgroup::Mode mode = cgroup::Mode::kNone;
+  std::array<cgroup::Diagnosis, 3> limits;  // in the order of cgroup::kControllers
+  cgroup::LimitState overall = cgroup::LimitState::kUnknown;  // of the three together
+  Assessment userns;
+  Assessment subids;
+  std::vector<Finding> findings;
+  Verdict verdict = Verdict::kUnknown;
+
+  // "ready", "ready with limits missing: cpu", "not ready: ...", "could not tell: ..."
+  std::string Headline() const;
+};
+
+// Judges a host. Pure.
+Report Judge(const HostFacts& facts);
+
+// The families, each adding its rows.
+void JudgeLimits(const HostFacts& facts, Report& report);
+void JudgeNamespaces(const HostFacts& facts, Report& report);
+
+}  // namespace taskcell::probe
