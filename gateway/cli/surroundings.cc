@@ -2,15 +2,15 @@
 
 #include <unistd.h>
 
-#include "gateway/engine/docker_engine.h"
-#include "gateway/engine/native_engine.h"
+#include "probe/cells/docker_engine.h"
+#include "probe/cells/native_engine.h"
 
 namespace taskcell::gateway {
 
-Result<std::unique_ptr<CellEngine>> MakeHostEngine(const TaskcellSettings& settings) {
+Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings) {
   if (settings.engine == EngineChoice::kNative)
-    return std::unique_ptr<CellEngine>(std::make_unique<NativeEngine>());
-  return std::unique_ptr<CellEngine>(TRY(FindDockerEngine(settings.engine_socket)));
+    return std::unique_ptr<probe::CellEngine>(std::make_unique<probe::NativeEngine>());
+  return std::unique_ptr<probe::CellEngine>(TRY(probe::FindDockerEngine(settings.engine_socket)));
 }
 
 Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) {

@@ -24,6 +24,6 @@ class HostSurroundings {
 };
 
 // The engine `settings` name: "auto" is Docker, never native.
-Result<std::unique_ptr<CellEngine>> MakeHostEngine(const TaskcellSettings& settings);
+Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings);
 
 }  // namespace taskcell::gateway

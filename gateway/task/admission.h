@@ -9,9 +9,9 @@
 #include "gateway/config/home.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/egress/route.h"
-#include "gateway/engine/cell_engine.h"
 #include "gateway/runtimes/runtime.h"
 #include "gateway/task/task.h"
+#include "probe/cells/cell_engine.h"
 
 namespace taskcell::gateway {
 
@@ -24,7 +24,7 @@ struct Admission {
   std::string provider;
   std::string model;       // as the program is to use it
   std::string executable;  // in the cell
-  std::unique_ptr<CellEngine> engine;
+  std::unique_ptr<probe::CellEngine> engine;
   UniqueFd root;  // native with a root directory: the pin
   uint64_t root_device = 0;
   uint64_t root_inode = 0;

@@ -100,7 +100,7 @@ void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan) {
 Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
                              const Programs& programs, const std::string& prompt) {
   const std::string run_id = TRY(MakeRunId());
-  CellIds ids = TRY(admission.engine->ChooseIds(run_id));
+  probe::CellIds ids = TRY(admission.engine->ChooseIds(run_id));
   PlannedTask task{TRY(RunDirectory::Make(home, run_id)), {}, {}, {}, std::move(ids), {}, {}};
   task.plan.run_id = run_id;
   task.plan.agent = agent.config.name;

@@ -18,7 +18,7 @@ struct PlannedTask {
   mounts::Snapshot snapshot;
   UniqueFd snapshot_pin;
   UniqueFd loop_pin;  // openai_compat only
-  CellIds ids;
+  probe::CellIds ids;
   cell::CellPlan plan;
   std::string prompt;  // whole, as the AI gets it
 };

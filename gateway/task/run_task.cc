@@ -8,7 +8,6 @@
 
 #include "gateway/config/agent_config.h"
 #include "gateway/egress/record.h"
-#include "gateway/gate/gate_host.h"
 #include "gateway/ledger/audit.h"
 #include "gateway/ledger/receipt.h"
 #include "gateway/runtimes/plan_job.h"
@@ -20,6 +19,7 @@
 #include "gateway/task/watch.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
+#include "launcher/gate/gate_host.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::gateway {
@@ -59,15 +59,15 @@ std::string EventsJson(const cgroup::Events& events) {
   return json.text();
 }
 
-std::string EndText(const JobEnd& end) {
+std::string EndText(const gate::JobEnd& end) {
   switch (end.outcome) {
-    case JobOutcome::kExited:
+    case gate::JobOutcome::kExited:
       return end.exit.signal != 0 ? Text("signal ", end.exit.signal) : Text("exit ", end.exit.code);
-    case JobOutcome::kRefused:
+    case gate::JobOutcome::kRefused:
       return Text("refused at ", end.refusal.stage);
-    case JobOutcome::kGateClosed:
+    case gate::JobOutcome::kGateClosed:
       return "the cell's PID 1 went away";
-    case JobOutcome::kOverdue:
+    case gate::JobOutcome::kOverdue:
       return "killed: it did not end when asked";
   }
   return "";
@@ -118,8 +118,9 @@ Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
 }
 
 // Step 5: both halves against the plan. On success the cell's loopback listener is returned.
-Result<UniqueFd> Verify(GateHost& gate, RunningCell& cell, cell::Engine engine, Receipt& receipt) {
-  GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
+Result<UniqueFd> Verify(gate::GateHost& gate, probe::RunningCell& cell, cell::Engine engine,
+                        Receipt& receipt) {
+  gate::GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
   receipt.seen.inside = std::move(arrival.inside);
   Result<cell::OutsideAttestation> outside = cell.Observe();
   if (!outside.ok())
@@ -163,7 +164,7 @@ JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const 
 }
 
 // Feeds the job's output to the stream reader, which says when the run must end.
-class StreamSink : public OutputSink {
+class StreamSink : public gate::OutputSink {
  public:
   explicit StreamSink(StreamReader& reader) : reader_(reader) {}
   bool OnStdout(std::string_view bytes) override { return reader_.TakeStdout(bytes); }
@@ -177,18 +178,18 @@ class StreamSink : public OutputSink {
 };
 
 // What the program's exit looks like to a stream reader.
-int CliExit(const JobEnd& end) {
+int CliExit(const gate::JobEnd& end) {
   constexpr int kSignalBase = 128;
   constexpr int kKilled = 137;
-  if (end.outcome != JobOutcome::kExited) return kKilled;
+  if (end.outcome != gate::JobOutcome::kExited) return kKilled;
   return end.exit.signal != 0 ? kSignalBase + end.exit.signal : end.exit.code;
 }
 
 // Step 6 and 7: hands the job over, relays it to its end, and collects what all four sides know
 // before init may go. An Error means that the job was never handed over.
-Result<Evidence> RunJob(GateHost& gate, RunningCell& cell, BrokerCell& broker, const cell::Job& job,
-                        const Admission& admission, const Surroundings& surroundings,
-                        Clock::time_point deadline) {
+Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCell& broker,
+                        const cell::Job& job, const Admission& admission,
+                        const Surroundings& surroundings, Clock::time_point deadline) {
   Evidence evidence;
   evidence.runtime = admission.runtime;
   evidence.account = admission.account;
@@ -199,7 +200,7 @@ Result<Evidence> RunJob(GateHost& gate, RunningCell& cell, BrokerCell& broker, c
     std::unique_ptr<JobWatch> watch =
         TRY(JobWatch::Start(gate, broker, surroundings.cancel_fd, admission.settings.max_turns));
     TRY(gate.HandOver(job, std::min(Clock::now() + kHandOverWait, deadline)));
-    Result<JobEnd> end = gate.Pump(sink, deadline);
+    Result<gate::JobEnd> end = gate.Pump(sink, deadline);
     if (end.ok()) {
       evidence.end = std::move(end).value();
     } else {
@@ -211,7 +212,8 @@ Result<Evidence> RunJob(GateHost& gate, RunningCell& cell, BrokerCell& broker, c
   Result<cgroup::Events> events = cell.ReadEvents();
   if (events.ok()) evidence.events = std::move(events).value();
   // On v1 the kernel may count no time for the cell: then init's count of all it reaped serves.
-  if (evidence.events && !evidence.events->cpu_us && evidence.end.outcome == JobOutcome::kExited) {
+  if (evidence.events && !evidence.events->cpu_us &&
+      evidence.end.outcome == gate::JobOutcome::kExited) {
     evidence.events->cpu_us = evidence.end.exit.user_us + evidence.end.exit.system_us;
   }
   (void)gate.Done();  // ignoring: an init that is gone already needs no word; Remove kills anyway
@@ -234,15 +236,15 @@ Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask&
   const std::string secret = admission.route.credential.secret;
   TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
   Progress(surroundings, Text("making a cell (", admission.engine->Name(), ")"));
-  CellPlaces places;
+  probe::CellPlaces places;
   places.run_directory = task.directory.path();
   places.init_program = surroundings.programs.init;
   places.launch_program = surroundings.programs.launch;
-  std::unique_ptr<RunningCell> cell = TRY(admission.engine->Make(task.plan, places));
+  std::unique_ptr<probe::RunningCell> cell = TRY(admission.engine->Make(task.plan, places));
   auto run = [&]() -> Result<Evidence> {
     for (const std::string& warning : cell->warnings())
       receipt.warnings.push_back(Text("the engine warned: ", Printable(warning)));
-    GateHost gate = TRY(GateHost::Open(cell->TakeGate()));
+    gate::GateHost gate = TRY(gate::GateHost::Open(cell->TakeGate()));
     UniqueFd listener = TRY(Verify(gate, *cell, admission.engine->kind(), receipt));
     receipt.setup_ms = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());

@@ -9,9 +9,9 @@
 #include "gateway/config/environment.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/egress/broker.h"
-#include "gateway/engine/cell_engine.h"
 #include "gateway/task/answer.h"
 #include "launcher/base/result.h"
+#include "probe/cells/cell_engine.h"
 
 namespace taskcell::gateway {
 
@@ -37,7 +37,7 @@ struct Surroundings {
   uint32_t effective_uid = 0;  // of this process; 0 is refused
   Programs programs;
   // The engine the settings name. Makes no request to it.
-  std::function<Result<std::unique_ptr<CellEngine>>(const TaskcellSettings&)> make_engine;
+  std::function<Result<std::unique_ptr<probe::CellEngine>>(const TaskcellSettings&)> make_engine;
   // The broker, started when first asked for.
   std::function<Result<Broker*>()> broker;
   int cancel_fd = -1;                                     // readable: cancel the task; -1: never

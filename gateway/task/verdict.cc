@@ -37,8 +37,8 @@ std::string FindForbiddenTool(const Evidence& evidence) {
   return "";
 }
 
-std::string ExitText(const JobEnd& end) {
-  if (end.outcome != JobOutcome::kExited) return "unknown";
+std::string ExitText(const gate::JobEnd& end) {
+  if (end.outcome != gate::JobOutcome::kExited) return "unknown";
   if (end.exit.signal != 0) return Text("signal ", end.exit.signal);
   return std::to_string(end.exit.code);
 }
@@ -58,11 +58,11 @@ std::string Detail(const Evidence& evidence) {
     add(Text("the process limit was reached ", evidence.events->pids_refusals, " times"));
   if (!evidence.events.has_value()) add("what the cgroup counted is unknown");
   add(evidence.transport_error);
-  if (evidence.end.outcome == JobOutcome::kRefused)
+  if (evidence.end.outcome == gate::JobOutcome::kRefused)
     add(Text("the job did not start at ", evidence.end.refusal.stage, ": ",
              evidence.end.refusal.text));
-  if (evidence.end.outcome == JobOutcome::kGateClosed) add("the cell's PID 1 went away");
-  if (evidence.end.outcome == JobOutcome::kOverdue) add("the cell did not end when asked");
+  if (evidence.end.outcome == gate::JobOutcome::kGateClosed) add("the cell's PID 1 went away");
+  if (evidence.end.outcome == gate::JobOutcome::kOverdue) add("the cell did not end when asked");
   const EgressTotals& totals = evidence.egress.totals;
   if (totals.upstream_failures > 0)
     add(Text(totals.upstream_failures, " requests got no usable answer from the provider"));
@@ -76,12 +76,12 @@ std::string Detail(const Evidence& evidence) {
 
 // The job ended with a failure of its own.
 bool ProgramFailed(const Evidence& evidence) {
-  return evidence.end.outcome != JobOutcome::kExited || evidence.end.exit.signal != 0 ||
+  return evidence.end.outcome != gate::JobOutcome::kExited || evidence.end.exit.signal != 0 ||
          evidence.end.exit.code != 0;
 }
 
 bool DeadlinePassed(const Evidence& evidence) {
-  return evidence.end.deadline_passed || (evidence.end.outcome == JobOutcome::kExited &&
+  return evidence.end.deadline_passed || (evidence.end.outcome == gate::JobOutcome::kExited &&
                                           evidence.end.exit.reason == cell::ExitReason::kDeadline);
 }
 
@@ -147,10 +147,10 @@ Verdict Judge(const Evidence& evidence) {
                 "credential, so it was not passed on");
   if (evidence.run.outcome == StreamOutcome::kOutputOverflow)
     return Fail("output_overflow", "the sandbox output exceeded 1 MiB and was stopped");
-  if (evidence.end.outcome == JobOutcome::kRefused)
+  if (evidence.end.outcome == gate::JobOutcome::kRefused)
     return Fail("supervisor_refused", Text("the sandbox supervisor refused its setup (",
                                            evidence.end.refusal.stage, ")"));
-  const bool ended = evidence.end.outcome == JobOutcome::kExited;
+  const bool ended = evidence.end.outcome == gate::JobOutcome::kExited;
   const bool program_says_limit =
       evidence.run.step_limit || evidence.run.outcome == StreamOutcome::kStepLimit;
   if (evidence.over_steps || (program_says_limit && ended)) return StepLimit(evidence);

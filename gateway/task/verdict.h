@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "gateway/egress/record.h"
-#include "gateway/gate/gate_host.h"
 #include "gateway/runtimes/runtime.h"
 #include "gateway/runtimes/stream.h"
 #include "launcher/cgroup/events.h"
+#include "launcher/gate/gate_host.h"
 
 namespace taskcell::gateway {
 
@@ -22,7 +22,7 @@ struct Evidence {
   uint64_t timeout_ms = 0;
 
   std::string transport_error;  // the gate broke; empty: it did not
-  JobEnd end;
+  gate::JobEnd end;
   ParsedRun run;
   EgressRecord egress;
   std::optional<cgroup::Events> events;  // nullopt: unknown, since PID 1 died

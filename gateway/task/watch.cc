@@ -11,8 +11,9 @@ constexpr int kLookEveryMs = 100;
 
 }  // namespace
 
-Result<std::unique_ptr<JobWatch>> JobWatch::Start(const GateHost& gate, const BrokerCell& broker,
-                                                  int cancel_fd, uint64_t max_steps) {
+Result<std::unique_ptr<JobWatch>> JobWatch::Start(const gate::GateHost& gate,
+                                                  const BrokerCell& broker, int cancel_fd,
+                                                  uint64_t max_steps) {
   std::unique_ptr<JobWatch> watch(new JobWatch(TRY(sys::MakeEvent())));
   watch->thread_ = std::thread([watch = watch.get(), &gate, &broker, cancel_fd, max_steps] {
     watch->Run(gate, broker, cancel_fd, max_steps);
@@ -25,7 +26,7 @@ JobWatch::~JobWatch() {
   thread_.join();
 }
 
-void JobWatch::Run(const GateHost& gate, const BrokerCell& broker, int cancel_fd,
+void JobWatch::Run(const gate::GateHost& gate, const BrokerCell& broker, int cancel_fd,
                    uint64_t max_steps) {
   // poll(2) skips an entry whose descriptor is negative: no caller, or one that has asked already.
   std::array<struct pollfd, 2> entries = {{{stop_.get(), POLLIN, 0}, {cancel_fd, POLLIN, 0}}};

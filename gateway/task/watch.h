@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "gateway/egress/broker.h"
-#include "gateway/gate/gate_host.h"
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/gate/gate_host.h"
 
 namespace taskcell::gateway {
 
@@ -18,8 +18,9 @@ namespace taskcell::gateway {
 class JobWatch {
  public:
   // `cancel_fd` becomes readable to cancel; -1: never.
-  static Result<std::unique_ptr<JobWatch>> Start(const GateHost& gate, const BrokerCell& broker,
-                                                 int cancel_fd, uint64_t max_steps);
+  static Result<std::unique_ptr<JobWatch>> Start(const gate::GateHost& gate,
+                                                 const BrokerCell& broker, int cancel_fd,
+                                                 uint64_t max_steps);
   ~JobWatch();
   JobWatch(const JobWatch&) = delete;
   JobWatch& operator=(const JobWatch&) = delete;
@@ -29,7 +30,7 @@ class JobWatch {
 
  private:
   explicit JobWatch(UniqueFd stop) : stop_(std::move(stop)) {}
-  void Run(const GateHost& gate, const BrokerCell& broker, int cancel_fd, uint64_t max_steps);
+  void Run(const gate::GateHost& gate, const BrokerCell& broker, int cancel_fd, uint64_t max_steps);
 
   UniqueFd stop_;  // eventfd
   std::atomic<bool> cancelled_ = false;

@@ -20,7 +20,7 @@ TEST_F(DockerCellTest, ACellIsExactlyWhatWasPlannedAndRunsItsJob) {
   CellSession session(*made.value(), cell::Engine::kDocker);
   EXPECT_EQ(session.Differences(), std::multiset<std::string>{}) << session.Described();
   auto end = session.Run({"/bin/actor", "cat", "/agent/SOUL.md"});
-  EXPECT_EQ(end.outcome, gateway::JobOutcome::kExited);
+  EXPECT_EQ(end.outcome, gate::JobOutcome::kExited);
   EXPECT_EQ(end.exit.code, 0) << end.refusal.stage << session.err;
   EXPECT_EQ(session.out, "a soul\n");
   auto events = made.value()->ReadEvents();

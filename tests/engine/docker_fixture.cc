@@ -108,23 +108,23 @@ cell::CellPlan DockerTest::Plan() const {
   return plan;
 }
 
-gateway::CellPlaces DockerTest::Places() const {
-  gateway::CellPlaces places;
+probe::CellPlaces DockerTest::Places() const {
+  probe::CellPlaces places;
   places.run_directory = run_directory_;
   places.init_program = init_;
   return places;
 }
 
-gateway::DockerEngine& DockerTest::Engine() { return EngineAt(socket_); }
+probe::DockerEngine& DockerTest::Engine() { return EngineAt(socket_); }
 
-gateway::DockerEngine& DockerTest::EngineAt(const std::string& socket_path) {
-  engine_ = std::make_unique<gateway::DockerEngine>(probe::Endpoint{socket_path, "a test", {}});
+probe::DockerEngine& DockerTest::EngineAt(const std::string& socket_path) {
+  engine_ = std::make_unique<probe::DockerEngine>(probe::Endpoint{socket_path, "a test", {}});
   return *engine_;
 }
 
-Result<std::unique_ptr<gateway::RunningCell>> DockerTest::Make() { return Make(Plan()); }
+Result<std::unique_ptr<probe::RunningCell>> DockerTest::Make() { return Make(Plan()); }
 
-Result<std::unique_ptr<gateway::RunningCell>> DockerTest::Make(cell::CellPlan plan) {
+Result<std::unique_ptr<probe::RunningCell>> DockerTest::Make(cell::CellPlan plan) {
   if (engine_ == nullptr) Engine();
   auto made = engine_->Make(std::move(plan), Places());
   if (made.ok()) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "gateway/engine/docker_engine.h"
 #include "launcher/cell/cell_plan.h"
+#include "probe/cells/docker_engine.h"
 #include "tests/support/fake_engine.h"
 #include "tests/support/fixture.h"
 
@@ -28,15 +28,15 @@ class DockerTest : public testing::Test {
 
   // A plan for the image with 64 MiB, 32 processes and half a core.
   cell::CellPlan Plan() const;
-  gateway::CellPlaces Places() const;
+  probe::CellPlaces Places() const;
 
   // An engine on the real socket, or on another one.
-  gateway::DockerEngine& Engine();
-  gateway::DockerEngine& EngineAt(const std::string& socket_path);
+  probe::DockerEngine& Engine();
+  probe::DockerEngine& EngineAt(const std::string& socket_path);
 
   // Makes a cell of Plan() with the engine used last and remembers what must be gone afterwards.
-  Result<std::unique_ptr<gateway::RunningCell>> Make();
-  Result<std::unique_ptr<gateway::RunningCell>> Make(cell::CellPlan plan);
+  Result<std::unique_ptr<probe::RunningCell>> Make();
+  Result<std::unique_ptr<probe::RunningCell>> Make(cell::CellPlan plan);
 
   // The containers that carry this test's home label now.
   std::size_t ContainersLeft();
@@ -50,7 +50,7 @@ class DockerTest : public testing::Test {
   std::string home_label_;
   std::string image_;                // the one made last
   std::vector<std::string> images_;  // all of them
-  std::unique_ptr<gateway::DockerEngine> engine_;
+  std::unique_ptr<probe::DockerEngine> engine_;
   std::vector<std::string> cgroups_seen_;  // lines of /proc/<pid>/cgroup
   std::vector<pid_t> pids_seen_;
 };

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "gateway/gate/gate_host.h"
 #include "launcher/base/text.h"
 #include "launcher/cgroup/events.h"
+#include "launcher/gate/gate_host.h"
 #include "launcher/sys/socket.h"
 #include "tests/engine/docker_fixture.h"
 #include "tests/support/engine_proxy.h"
@@ -13,14 +13,14 @@
 namespace taskcell::test {
 namespace {
 
-using gateway::GateHost;
+using gate::GateHost;
 using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 class DockerGateTest : public DockerTest {
  protected:
-  void ExpectFailure(const Result<std::unique_ptr<gateway::RunningCell>>& made,
-                     std::string_view code, const std::string& text) {
+  void ExpectFailure(const Result<std::unique_ptr<probe::RunningCell>>& made, std::string_view code,
+                     const std::string& text) {
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.error().code, code) << made.error().text;
     EXPECT_NE(made.error().text.find(text), std::string::npos) << made.error().text;
@@ -46,7 +46,7 @@ TEST_F(DockerGateTest, AFirstProcessThatConnectsOnceIsACell) {
   MakeImage("once");
   auto made = Make();
   ASSERT_TRUE(made.ok()) << made.error().text;
-  gateway::RunningCell& cell = *made.value();
+  probe::RunningCell& cell = *made.value();
   EXPECT_GT(cell.host_pid(), 0);
   EXPECT_EQ(ContainersLeft(), 1U);
   auto outside = cell.Observe();
@@ -98,7 +98,7 @@ TEST_F(DockerGateTest, AFirstProcessThatNeverConnectsIsAMismatchAfterTheTimeLimi
   MakeImage("never");
   auto before = std::chrono::steady_clock::now();
   ExpectFailure(Make(), "cell_mismatch", "did not connect in time");
-  EXPECT_GE(std::chrono::steady_clock::now() - before, gateway::kGateTimeout - milliseconds(100));
+  EXPECT_GE(std::chrono::steady_clock::now() - before, probe::kGateTimeout - milliseconds(100));
 }
 
 TEST_F(DockerGateTest, FramesThatBreakTheRulesAreViolationsAndTheCellGoes) {

@@ -13,10 +13,10 @@ Breach = namedtuple("Breach", "path line rule text")
 # Who may include whom: a room may include itself and the rooms of its row, nothing else.
 GROUND = ["seccomp", "launcher/base", "launcher/sys"]
 CELL = GROUND + ["launcher/cell"]
-LAUNCHER = CELL + ["launcher/cgroup", "launcher/mounts"]
+LAUNCHER = CELL + ["launcher/cgroup", "launcher/gate", "launcher/mounts"]
 BUILDERS = LAUNCHER + ["launcher/native", "launcher/init"]
 PROBE = BUILDERS + ["probe"]
-GATEWAY_GROUND = ["gateway/config", "gateway/engine", "gateway/gate", "gateway/runtimes", "gateway/ledger"]
+GATEWAY_GROUND = ["gateway/config", "gateway/runtimes", "gateway/ledger"]
 GATEWAY_MIDDLE = ["gateway/egress", "gateway/sweep", "gateway/doctor"]
 ROOMS = {
     "seccomp": [],
@@ -24,6 +24,7 @@ ROOMS = {
     "launcher/sys": ["seccomp", "launcher/base"],
     "launcher/cell": GROUND,
     "launcher/cgroup": CELL,
+    "launcher/gate": CELL,
     "launcher/mounts": CELL,
     "launcher/init": LAUNCHER,
     "launcher/native": LAUNCHER,

@@ -4,10 +4,10 @@
 
 namespace taskcell::test {
 
-using gateway::GateHost;
+using gate::GateHost;
 using std::chrono::seconds;
 
-CellSession::CellSession(gateway::RunningCell& cell, cell::Engine engine)
+CellSession::CellSession(probe::RunningCell& cell, cell::Engine engine)
     : host(GateHost::Open(cell.TakeGate()).value()), cell_(cell), engine_(engine) {}
 
 std::multiset<std::string> CellSession::Differences() {
@@ -32,7 +32,7 @@ std::string CellSession::Described() const {
   return text;
 }
 
-gateway::JobEnd CellSession::Run(std::vector<std::string> argv, std::chrono::milliseconds timeout) {
+gate::JobEnd CellSession::Run(std::vector<std::string> argv, std::chrono::milliseconds timeout) {
   cell::Job job;
   job.argv = std::move(argv);
   job.environment = {"PATH=/bin", "ONLY=this"};
@@ -42,7 +42,7 @@ gateway::JobEnd CellSession::Run(std::vector<std::string> argv, std::chrono::mil
   if (!handed.ok()) return {};
   auto end = host.Pump(*this, GateHost::Clock::now() + timeout);
   EXPECT_TRUE(end.ok()) << end.error().text;
-  return end.ok() ? end.value() : gateway::JobEnd{};
+  return end.ok() ? end.value() : gate::JobEnd{};
 }
 
 bool CellSession::OnStdout(std::string_view bytes) {

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "gateway/engine/cell_engine.h"
-#include "gateway/gate/gate_host.h"
 #include "launcher/cell/compare.h"
+#include "launcher/gate/gate_host.h"
+#include "probe/cells/cell_engine.h"
 
 namespace taskcell::test {
 
 // Drives one running cell through its gate as the gateway does: attest, compare, run, done.
-class CellSession : public gateway::OutputSink {
+class CellSession : public gate::OutputSink {
  public:
-  CellSession(gateway::RunningCell& cell, cell::Engine engine);
+  CellSession(probe::RunningCell& cell, cell::Engine engine);
 
   // Takes both halves of the attestation and returns the fields that differ from the cell's plan.
   std::multiset<std::string> Differences();
@@ -22,13 +22,13 @@ class CellSession : public gateway::OutputSink {
   std::string Described() const;
 
   // Runs a job with PATH=/bin and ONLY=this as its environment and nothing on its stdin.
-  gateway::JobEnd Run(std::vector<std::string> argv,
-                      std::chrono::milliseconds timeout = std::chrono::seconds(20));
+  gate::JobEnd Run(std::vector<std::string> argv,
+                   std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
   bool OnStdout(std::string_view bytes) override;
   bool OnStderr(std::string_view bytes) override;
 
-  gateway::GateHost host;
+  gate::GateHost host;
   UniqueFd listener;
   cell::Attestation seen;
   std::vector<cell::Mismatch> mismatches;
@@ -36,7 +36,7 @@ class CellSession : public gateway::OutputSink {
   std::string err;
 
  private:
-  gateway::RunningCell& cell_;
+  probe::RunningCell& cell_;
   cell::Engine engine_;
 };
 

@@ -13,12 +13,12 @@
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/config/toml_document.h"
-#include "gateway/engine/docker_engine.h"
 #include "gateway/runtimes/stream.h"
 #include "launcher/base/defer.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "probe/cells/docker_engine.h"
 #include "probe/engine/client.h"
 #include "probe/engine/endpoint.h"
 
@@ -190,7 +190,7 @@ int Doctor(const Arguments& arguments) {
   Result<probe::Endpoint> endpoint = probe::ChooseEndpoint(probe::SettingsFromEnvironment(""));
   std::string error = endpoint.ok() ? "" : endpoint.error().text;
   if (endpoint.ok()) {
-    gateway::DockerEngine engine(endpoint.value());
+    probe::DockerEngine engine(endpoint.value());
     Status reachable = engine.CheckReachable();
     if (!reachable.ok()) error = Text(reachable.error().code, ": ", reachable.error().text);
   }

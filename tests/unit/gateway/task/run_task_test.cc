@@ -32,23 +32,23 @@ struct FakeState {
   bool slow = false;  // every call takes some milliseconds
 };
 
-class FakeEngine : public CellEngine {
+class FakeEngine : public probe::CellEngine {
  public:
   explicit FakeEngine(FakeState& state) : state_(state) {}
   cell::Engine kind() const override { return cell::Engine::kDocker; }
   std::string Name() const override { return "fake"; }
   Status CheckReachable() override { return Step("reach"); }
-  Result<ImageFacts> CheckImage(const std::string& /*image*/) override {
+  Result<probe::ImageFacts> CheckImage(const std::string& /*image*/) override {
     TRY(Step("image"));
-    return ImageFacts{};
+    return probe::ImageFacts{};
   }
   Status CheckLimits() override { return Step("limits"); }
-  Result<CellIds> ChooseIds(const std::string& /*run_id*/) override {
+  Result<probe::CellIds> ChooseIds(const std::string& /*run_id*/) override {
     TRY(Step("ids"));
-    return CellIds{1234, 1235, true, "a test's ids"};
+    return probe::CellIds{1234, 1235, true, "a test's ids"};
   }
-  Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan,
-                                            const CellPlaces& places) override {
+  Result<std::unique_ptr<probe::RunningCell>> Make(cell::CellPlan plan,
+                                                   const probe::CellPlaces& places) override {
     state_.snapshot_was_there = fs::exists(places.run_directory + "/agent/SOUL.md");
     state_.plan = std::move(plan);
     TRY(Step("make"));
@@ -75,9 +75,9 @@ class RunTaskTest : public testing::Test {
     surroundings_.effective_uid = 1500;
     surroundings_.programs = {"/bin/true", "/bin/true", "/bin/true"};
     surroundings_.make_engine =
-        [this](const TaskcellSettings&) -> Result<std::unique_ptr<CellEngine>> {
+        [this](const TaskcellSettings&) -> Result<std::unique_ptr<probe::CellEngine>> {
       state_.calls.emplace_back("make_engine");
-      return std::unique_ptr<CellEngine>(std::make_unique<FakeEngine>(state_));
+      return std::unique_ptr<probe::CellEngine>(std::make_unique<FakeEngine>(state_));
     };
     surroundings_.broker = []() -> Result<Broker*> {
       return Error(Kind::kInternal, "no cell, so nobody may ask for the broker");

@@ -13,7 +13,7 @@ Evidence Good() {
   evidence.account = "acc";
   evidence.max_turns = 30;
   evidence.timeout_ms = 20000;
-  evidence.end.outcome = JobOutcome::kExited;
+  evidence.end.outcome = gate::JobOutcome::kExited;
   evidence.end.started = true;
   evidence.run.outcome = StreamOutcome::kSuccess;
   evidence.run.reply = "the reply";
@@ -136,11 +136,11 @@ TEST(VerdictTest, EndsFromOutsideHaveTheirCodes) {
 TEST(VerdictTest, BrokenGateOrMissingEndIsNoSuccess) {
   EXPECT_EQ(Classify(With([](Evidence& e) { e.transport_error = "gap"; })).code,
             "transport_failed");
-  for (JobOutcome outcome : {JobOutcome::kGateClosed, JobOutcome::kOverdue})
+  for (gate::JobOutcome outcome : {gate::JobOutcome::kGateClosed, gate::JobOutcome::kOverdue})
     EXPECT_EQ(Classify(With([&](Evidence& e) { e.end.outcome = outcome; })).code,
               "transport_failed");
   Verdict verdict = Classify(With([](Evidence& e) {
-    e.end.outcome = JobOutcome::kRefused;
+    e.end.outcome = gate::JobOutcome::kRefused;
     e.end.refusal = {"exec", 2, "no such file"};
   }));
   EXPECT_EQ(verdict.code, "supervisor_refused");
@@ -163,7 +163,7 @@ TEST(VerdictTest, MemoryLimitIsNamedInTheDetail) {
   EXPECT_EQ(verdict.code, "no_reply");
   EXPECT_NE(verdict.detail.find("memory limit was reached: 2"), std::string::npos);
   EXPECT_NE(Classify(With([](Evidence& e) {
-              e.end.outcome = JobOutcome::kGateClosed;
+              e.end.outcome = gate::JobOutcome::kGateClosed;
               e.events.reset();
             })).detail.find("unknown"),
             std::string::npos);

@@ -1,0 +1,226 @@
+#include "launcher/gate/gate_host.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/listener.h"
+#include "launcher/sys/poll.h"
+#include "launcher/sys/socket.h"
+
+namespace taskcell::gate {
+namespace {
+
+using cell::FrameType;
+using Clock = GateHost::Clock;
+
+// The time left as poll wants it, rounded up, so that a wait never ends just before its deadline.
+int MillisecondsUntil(Clock::time_point deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  constexpr int64_t kLongest = 1 << 30;
+  return static_cast<int>(std::clamp<int64_t>(left, 0, kLongest));
+}
+
+Error Violation(std::string text) { return Error(Kind::kViolation, std::move(text)); }
+
+std::string Name(FrameType type) { return Text("frame of type ", static_cast<int>(type)); }
+
+Error GateClosed() {
+  return Error(Kind::kSystem, "the cell's first process went away", ECONNRESET);
+}
+
+}  // namespace
+
+GateHost::GateHost(UniqueFd gate, UniqueFd cancel)
+    : gate_(std::move(gate)), cancel_(std::move(cancel)), buffer_(cell::kMaxFrameBytes, '\0') {}
+
+Result<GateHost> GateHost::Open(UniqueFd gate) {
+  TRY(sys::SetNonBlocking(gate.get()));
+  return GateHost(std::move(gate), TRY(sys::MakeEvent()));
+}
+
+Error GateHost::GiveUp(Error error, std::string_view code) {
+  gate_.Reset();
+  if (!error.text.starts_with("gate: ")) error = std::move(error).With("gate");
+  return std::move(error).Coded(code);
+}
+
+// Receives packets until one whole message is there. Only the first packet may bring a descriptor,
+// and only where one is wanted.
+Result<cell::FrameReader::Message> GateHost::ReceiveMessage(bool want_fd,
+                                                            Clock::time_point deadline,
+                                                            UniqueFd* passed) {
+  cell::FrameReader::Message message;
+  while (true) {
+    if (Clock::now() >= deadline)
+      return Error(Kind::kViolation, "the cell's first process said nothing in time", ETIMEDOUT);
+    short ready = TRY(sys::Poll(gate_.get(), POLLIN, MillisecondsUntil(deadline)));
+    if (ready == 0) continue;
+    auto packet = sys::ReceivePacket(gate_.get(), buffer_, want_fd);
+    if (!packet.ok() && packet.error().err == EAGAIN) continue;
+    if (!packet.ok()) return std::move(packet).error();
+    if (packet->size == 0) return GateClosed();
+    if (packet->control_discarded) return Violation("a descriptor came that nobody asked for");
+    if (want_fd) *passed = std::move(packet->passed);
+    want_fd = false;
+    if (TRY(reader_.Take(std::string_view(buffer_).substr(0, packet->size), message)))
+      return message;
+  }
+}
+
+Status GateHost::TakeListener(Clock::time_point deadline, Arrival* arrival, uint16_t* port) {
+  auto message = TRY(ReceiveMessage(true, deadline, &arrival->listener));
+  if (message.type == FrameType::kRefused) {
+    auto refusal = TRY(cell::ParseRefusal(message.payload));
+    return Error(
+        Kind::kSystem,
+        Text("the cell's first process gave up: ", refusal.stage, ": ", Printable(refusal.text)),
+        refusal.err);
+  }
+  if (message.type != FrameType::kListener)
+    return Violation(Name(message.type) + " came where the listener was due");
+  *port = TRY(cell::ParsePort(message.payload));
+  if (!arrival->listener.valid()) return Violation("the listener frame brought no descriptor");
+  uint16_t bound = TRY(sys::LoopbackListenerPort(arrival->listener.get()));
+  if (bound != *port)
+    return Violation(Text("the listener is bound to port ", bound, ", not ", *port));
+  return Ok();
+}
+
+Result<GateHost::Arrival> GateHost::AttestUnguarded(bool want_listener,
+                                                    Clock::time_point deadline) {
+  Arrival arrival;
+  uint16_t port = 0;
+  if (want_listener) TRY(TakeListener(deadline, &arrival, &port));
+  UniqueFd none;
+  auto message = TRY(ReceiveMessage(false, deadline, &none));
+  if (message.type == FrameType::kRefused) {
+    auto refusal = TRY(cell::ParseRefusal(message.payload));
+    return Error(Kind::kSystem,
+                 Text("the cell's first process could not attest: ", refusal.stage, ": ",
+                      Printable(refusal.text)),
+                 refusal.err);
+  }
+  if (message.type != FrameType::kAttestation)
+    return Violation(Name(message.type) + " came where the attestation was due");
+  arrival.inside = TRY(cell::ParseAttestation(message.payload));
+  if (arrival.inside.listener_port != port) {
+    return Violation(Text("the attestation names listener port ", arrival.inside.listener_port,
+                          ", the listener came on ", port));
+  }
+  return arrival;
+}
+
+Result<GateHost::Arrival> GateHost::Attest(bool want_listener, Clock::time_point deadline) {
+  auto arrival = AttestUnguarded(want_listener, deadline);
+  if (!arrival.ok()) return GiveUp(std::move(arrival).error(), "cell_mismatch");
+  return arrival;
+}
+
+Status GateHost::Send(FrameType type, std::string_view payload, Clock::time_point deadline) {
+  return writer_.Write(type, payload, [&](std::string_view packet) -> Status {
+    while (true) {
+      Status sent = sys::SendPacket(gate_.get(), packet);
+      if (sent.ok() || sent.error().err != EAGAIN) return sent;
+      if (Clock::now() >= deadline)
+        return Error(Kind::kViolation, "the cell's first process does not read", ETIMEDOUT);
+      TRY(sys::Poll(gate_.get(), POLLOUT, MillisecondsUntil(deadline)));
+    }
+  });
+}
+
+Status GateHost::HandOver(const cell::Job& job, Clock::time_point deadline) {
+  Status sent = Send(FrameType::kJob, cell::EncodeJob(job), deadline);
+  if (!sent.ok()) return GiveUp(std::move(sent).error(), "transport_failed");
+  return sent;
+}
+
+void GateHost::Cancel() const {
+  (void)sys::SignalEvent(cancel_.get());  // ignoring: a full counter is as readable as any
+}
+
+// Sends the cancel frame and starts the grace.
+void GateHost::AskToEnd(Clock::time_point* give_up) {
+  Clock::time_point now = Clock::now();
+  *give_up = now + kExitGrace;
+  // ignoring: an init that takes no cancel is overdue after the grace
+  (void)Send(FrameType::kCancel, {}, now);
+}
+
+Result<JobEnd> GateHost::PumpUnguarded(OutputSink& sink, Clock::time_point deadline) {
+  JobEnd end;
+  bool asked_to_end = false;
+  Clock::time_point wake = deadline;  // the deadline, then the end of the grace
+  cell::FrameReader::Message message;
+  std::array<struct pollfd, 2> wait = {{{gate_.get(), POLLIN, 0}, {cancel_.get(), POLLIN, 0}}};
+  while (true) {
+    if (Clock::now() >= wake) {
+      end.outcome = JobOutcome::kOverdue;
+      if (asked_to_end) return end;
+      end.deadline_passed = true;
+    }
+    bool cancel_asked = !asked_to_end && (wait[1].revents & POLLIN) != 0;
+    if (cancel_asked) end.cancelled = true;
+    if (!asked_to_end && (end.deadline_passed || end.cancelled)) {
+      AskToEnd(&wake);
+      asked_to_end = true;
+      wait[1].fd = -1;  // poll leaves it out from now on
+    }
+    TRY(sys::PollAll(wait, MillisecondsUntil(wake)));
+    if (wait[0].revents == 0) continue;
+    auto packet = sys::ReceivePacket(gate_.get(), buffer_, false);
+    if (!packet.ok() && packet.error().err == EAGAIN) continue;
+    bool closed = packet.ok() ? packet->size == 0 : packet.error().err == ECONNRESET;
+    if (closed) {
+      end.outcome = JobOutcome::kGateClosed;
+      return end;
+    }
+    if (!packet.ok()) return std::move(packet).error();
+    if (packet->control_discarded) return Violation("a descriptor came that nobody asked for");
+    if (!TRY(reader_.Take(std::string_view(buffer_).substr(0, packet->size), message))) continue;
+    switch (message.type) {
+      case FrameType::kStarted:
+        if (end.started) return Violation("the job started twice");
+        end.started = true;
+        break;
+      case FrameType::kRefused:
+        if (end.started) return Violation("the job was refused after it had started");
+        end.refusal = TRY(cell::ParseRefusal(message.payload));
+        end.outcome = JobOutcome::kRefused;
+        return end;
+      case FrameType::kStdout:
+      case FrameType::kStderr:
+        if (!end.started) return Violation("output came before the job had started");
+        if (end.cancelled) break;  // nobody listens any more
+        if (message.type == FrameType::kStdout ? !sink.OnStdout(message.payload)
+                                               : !sink.OnStderr(message.payload))
+          end.cancelled = true;
+        break;
+      case FrameType::kExit:
+        if (!end.started) return Violation("the job ended before it had started");
+        end.exit = TRY(cell::ParseExit(message.payload));
+        end.outcome = JobOutcome::kExited;
+        return end;
+      default:
+        return Violation(Name(message.type) + " came while the job ran");
+    }
+  }
+}
+
+Result<JobEnd> GateHost::Pump(OutputSink& sink, Clock::time_point deadline) {
+  auto end = PumpUnguarded(sink, deadline);
+  if (!end.ok()) return GiveUp(std::move(end).error(), "transport_failed");
+  return end;
+}
+
+Status GateHost::Done() {
+  if (!gate_.valid()) return Ok();
+  Status sent = Send(FrameType::kDone, {}, Clock::now());
+  gate_.Reset();
+  if (!sent.ok() && sent.error().err == EPIPE) return Ok();  // it is gone already
+  return sent;
+}
+
+}  // namespace taskcell::gate

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/attestation.h"
+#include "launcher/cell/gate_protocol.h"
+#include "launcher/cell/job.h"
+
+namespace taskcell::gate {
+
+// Takes the job's output as it comes.
+class OutputSink {
+ public:
+  virtual ~OutputSink() = default;
+  // `bytes` are at most one frame's payload and belong to the caller. Returning false cancels the
+  // job (a rule of the reader is broken, or a bound reached): kCancel is sent and the pump goes on
+  // to the end.
+  virtual bool OnStdout(std::string_view bytes) = 0;
+  virtual bool OnStderr(std::string_view bytes) = 0;
+};
+
+// How a job ended, as far as the gate tells.
+enum class JobOutcome : uint8_t {
+  kExited,      // `exit` says how; reason kCancelled or kDeadline included
+  kRefused,     // it never started: `refusal`
+  kGateClosed,  // PID 1 went away without an exit frame: what happened is unknown
+  kOverdue,     // no exit frame within the grace after the deadline or a cancel: kill the cell
+};
+
+struct JobEnd {
+  JobOutcome outcome = JobOutcome::kGateClosed;
+  bool started = false;
+  bool cancelled = false;  // Cancel() was called, or the sink said stop
+  bool deadline_passed = false;
+  cell::JobExit exit;
+  cell::Refusal refusal;
+};
+
+// The host's side of one gate. The peer is the cell's PID 1 and hostile: frames are bounded and
+// sequenced, no control buffer is offered but for the one expected descriptor, every wait has a
+// deadline, and any broken rule is an Error of kind kViolation with the code cell_mismatch before
+// the hand-over and transport_failed after it. After an error the gate is closed, which makes an
+// honest init kill everything; the caller kills the cell in any case.
+class GateHost {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // How long after the deadline or a cancel the exit frame may take before the job is overdue.
+  static constexpr std::chrono::milliseconds kExitGrace{5000};
+
+  // Owns `gate`, a connected SOCK_SEQPACKET.
+  static Result<GateHost> Open(UniqueFd gate);
+
+  struct Arrival {
+    cell::InsideAttestation inside;
+    UniqueFd listener;  // valid exactly when it was asked for
+  };
+  // Waits for the attestation, and before it for the cell's loopback listener where
+  // `want_listener`.
+  Result<Arrival> Attest(bool want_listener, Clock::time_point deadline);
+
+  // Hands the job over: that is "go". To be called only after the attestation was compared.
+  Status HandOver(const cell::Job& job, Clock::time_point deadline);
+
+  // Relays until the job ended. At `deadline` the job is cancelled from here. Errors: violations
+  // and system failures; everything else is in the JobEnd.
+  Result<JobEnd> Pump(OutputSink& sink, Clock::time_point deadline);
+
+  // Asks Pump to cancel the job: from any thread, also before Pump began. The object must not be
+  // moved from then on.
+  void Cancel() const;
+
+  // Says that the evidence is read: init may exit. The gate is closed.
+  Status Done();
+
+ private:
+  GateHost(UniqueFd gate, UniqueFd cancel);
+
+  Result<cell::FrameReader::Message> ReceiveMessage(bool want_fd, Clock::time_point deadline,
+                                                    UniqueFd* passed);
+  Result<Arrival> AttestUnguarded(bool want_listener, Clock::time_point deadline);
+  Status TakeListener(Clock::time_point deadline, Arrival* arrival, uint16_t* port);
+  Status Send(cell::FrameType type, std::string_view payload, Clock::time_point deadline);
+  Result<JobEnd> PumpUnguarded(OutputSink& sink, Clock::time_point deadline);
+  void AskToEnd(Clock::time_point* give_up);
+  Error GiveUp(Error error, std::string_view code);
+
+  UniqueFd gate_;
+  UniqueFd cancel_;  // eventfd
+  std::string buffer_;
+  cell::FrameReader reader_;
+  cell::FrameWriter writer_;
+};
+
+}  // namespace taskcell::gate

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+#include "launcher/cell/attestation.h"
+#include "launcher/cell/cell_plan.h"
+#include "launcher/cell/compare.h"
+
+namespace taskcell::cgroup {
+struct Events;
+}
+
+namespace taskcell::probe {
+
+// What an engine says about an image that is on this machine.
+struct ImageFacts {
+  std::string id;                              // pinned: the cell is created from it
+  std::string architecture;                    // as the engine names it: "amd64", "arm64"
+  std::string user;                            // the image's own USER, never taken over
+  std::vector<std::string> volumes;            // each is covered by an empty read-only tmpfs
+  std::vector<std::string> environment_names;  // the engine gives these to PID 1, never to the job
+};
+
+// The ids a cell runs as. `uid` and `gid` are what the plan must hold.
+struct CellIds {
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  bool separate = false;  // the kernel uid will not be the gateway's; false: the receipt says
+                          // uid_separation "none". What came true is in OutsideAttestation.
+  std::string how;        // for the receipt: "subordinate uid 100000", "the gateway's own uid 1500"
+};
+
+// Where an engine finds what it brings into a cell and where it may put its own things.
+struct CellPlaces {
+  std::string run_directory;   // <home>/sandbox/runs/<run id>: exists, 0700 and the gateway's own,
+                               // as is every level from <home>/sandbox on
+  std::string init_program;    // taskcell-init, absolute (engines with a daemon)
+  std::string launch_program;  // taskcell-launch, absolute (native)
+};
+
+// One cell that exists. Nothing of a task runs in it until a job is handed over its gate. The
+// destructor kills and removes whatever Kill and Remove have not.
+class RunningCell {
+ public:
+  virtual ~RunningCell() = default;
+
+  // The plan as completed by the engine (its own mounts and covered volumes added): what the
+  // attestation is compared with.
+  virtual const cell::CellPlan& plan() const = 0;
+
+  // The cell's PID 1 as this process sees it.
+  virtual pid_t host_pid() const = 0;
+
+  // Warnings the engine gave when it made the cell: quoted as a cause, never decisive.
+  virtual const std::vector<std::string>& warnings() const = 0;
+
+  // The one connection of the cell's PID 1. Valid once; its peer was checked already.
+  virtual UniqueFd TakeGate() = 0;
+
+  // The outside half of the attestation.
+  virtual Result<cell::OutsideAttestation> Observe() = 0;
+
+  // What the cell's cgroup counted (oom kills, refused forks, peak memory, cpu). To be read while
+  // PID 1 is still there, so before GateHost::Done.
+  virtual Result<cgroup::Events> ReadEvents() = 0;
+
+  // Kills every process of the cell; success means PID 1 is gone. Idempotent.
+  virtual Status Kill() = 0;
+
+  // Removes the cell and everything made for it (container, cgroup, gate directory), killing it
+  // first. Success means that nothing is left. Idempotent; an error may be retried.
+  virtual Status Remove() = 0;
+};
+
+// One way to make cells. An object serves one thread.
+class CellEngine {
+ public:
+  virtual ~CellEngine() = default;
+
+  virtual cell::Engine kind() const = 0;
+
+  // For messages: "docker at unix:///var/run/docker.sock (the default)", "native".
+  virtual std::string Name() const = 0;
+
+  // Error code docker_unreachable, naming the endpoint tried, where it came from and the remedy;
+  // engine_unsupported when it answers but can't be used.
+  virtual Status CheckReachable() = 0;
+
+  // Error code image_missing with the pull command. Engines without images refuse every name.
+  virtual Result<ImageFacts> CheckImage(const std::string& image) = 0;
+
+  // Error code resource_limits_unenforced where this engine is known not to enforce limits as it
+  // stands (a rootless daemon, in this version). To be called after CheckReachable.
+  virtual Status CheckLimits() = 0;
+
+  // Picks the ids for the cell of one run; never 0. Error code container_refused when this process
+  // has uid or gid 0.
+  virtual Result<CellIds> ChooseIds(const std::string& run_id) = 0;
+
+  // Makes the cell of `plan` and waits until its PID 1 stands at the gate. Error codes:
+  // container_refused, image_missing, container_create_failed, docker_unreachable, cell_mismatch
+  // (wrong or missing peer at the gate), workspace_failed, resource_limits_unenforced. After an
+  // error nothing is left behind, or the text says what is.
+  virtual Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan,
+                                                    const CellPlaces& places) = 0;
+};
+
+}  // namespace taskcell::probe

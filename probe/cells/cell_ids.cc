@@ -1,0 +1,39 @@
+#include "probe/cells/cell_ids.h"
+
+#include <algorithm>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::probe {
+
+Status RefuseRootIds(uint32_t own_uid, uint32_t own_gid) {
+  if (own_uid != 0 && own_gid != 0) return Ok();
+  return Error(Kind::kDenied, Text("sandbox container refused: the gateway runs as root (uid ",
+                                   own_uid, ", gid ", own_gid, "); run it as a normal user"))
+      .Coded("container_refused");
+}
+
+uint64_t PickOf(const std::string& run_id) {
+  constexpr std::size_t kDigits = 8;
+  uint64_t pick = 0;
+  for (char c : run_id.substr(0, kDigits)) {
+    auto digit = static_cast<uint64_t>(c >= 'a' ? c - 'a' + 10 : c - '0');
+    pick = pick * 16 + (digit & 15U);
+  }
+  return pick;
+}
+
+Result<CellIds> ChooseDaemonIds(const native::SubordinateIds& subordinate, uint32_t own_uid,
+                                uint32_t own_gid, const std::string& run_id) {
+  TRY(RefuseRootIds(own_uid, own_gid));
+  CellIds ids{own_uid, own_gid, false, Text("the gateway's own uid ", own_uid)};
+  if (subordinate.uids.empty() || subordinate.gids.empty()) return ids;
+  uint64_t pick = PickOf(run_id);
+  ids.uid = native::PickId(subordinate.uids, pick);
+  ids.gid = native::PickId(subordinate.gids, pick);
+  ids.separate = ids.uid != own_uid;
+  if (ids.separate) ids.how = Text("subordinate uid ", ids.uid);
+  return ids;
+}
+
+}  // namespace taskcell::probe

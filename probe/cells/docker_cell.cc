@@ -1,0 +1,169 @@
+#include "probe/cells/docker_cell.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/cgroup/events.h"
+#include "launcher/cgroup/observe.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/other_process.h"
+#include "launcher/sys/socket.h"
+#include "probe/cells/docker_engine.h"
+
+namespace taskcell::probe {
+namespace {
+
+constexpr int kKillTimeoutMs = 5000;
+
+// Opens a program of the host that the cell gets and plans its mount; the descriptor pins its
+// inode.
+Result<UniqueFd> PlanProgram(const std::string& path, const char* target, cell::CellPlan* plan) {
+  UniqueFd pin = TRY(sys::Open(path, O_PATH));
+  struct stat status = TRY(sys::Stat(pin.get()));
+  bool trusted = (status.st_uid == 0 || status.st_uid == ::geteuid()) &&
+                 (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  if (!S_ISREG(status.st_mode) || !trusted) {
+    return Error(Kind::kDenied, Text("'", Printable(path),
+                                     "' must be a regular file of root or of this user that "
+                                     "nobody else may write"));
+  }
+  cell::PlannedMount mount;
+  mount.source = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", pin.get())));
+  mount.target = target;
+  mount.device = status.st_dev;
+  mount.inode = status.st_ino;
+  plan->mounts.push_back(std::move(mount));
+  return pin;
+}
+
+std::vector<std::string> InitCommand(const cell::CellPlan& plan) {
+  std::vector<std::string> command = {kInitMount, Text("--gate-path=", kGateSocketInside),
+                                      Text("--nofile=", plan.limits.nofile)};
+  if (plan.network == cell::NetworkMode::kProvider) command.emplace_back("--listen");
+  return command;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
+                                                      const ImageFacts& image, cell::CellPlan plan,
+                                                      const CellPlaces& places) {
+  auto init = PlanProgram(places.init_program, kInitMount, &plan).With("taskcell-init");
+  if (!init.ok()) return std::move(init).error().Coded("workspace_failed");
+  GateDirectory gate_directory = TRY(GateDirectory::Make(places.run_directory));
+  plan.mounts.push_back(gate_directory.mount());
+  Status sound = cell::CheckPlan(plan);
+  if (!sound.ok()) return std::move(sound).error().Coded("container_refused");
+
+  // From here on the destructor undoes what was done.
+  std::unique_ptr<DockerCell> made(
+      new DockerCell(endpoint, std::move(plan), std::move(gate_directory)));
+  made->pins_.push_back(std::move(init).value());
+  auto deadline = GateDirectory::Clock::now() + kGateTimeout;
+  auto stand = [&]() -> Status {
+    TRY(made->Create(image));
+    TRY(made->Start());
+    TRY(made->FindFirstProcess());
+    auto gate = made->gate_directory_.AcceptFrom(made->host_pid_, made->pidfd_.get(), deadline);
+    if (!gate.ok()) return std::move(gate).error();
+    made->gate_ = std::move(gate).value();
+    return Ok();
+  };
+  Status stands = stand();
+  if (stands.ok()) return std::unique_ptr<RunningCell>(std::move(made));
+  Error error = std::move(stands).error();
+  for (const std::string& warning : made->warnings_)
+    error.text += Text("; the engine warned: ", warning);
+  Status removed = made->Remove();
+  if (!removed.ok()) error.text += Text("; and left behind: ", removed.error().text);
+  return error;
+}
+
+DockerCell::~DockerCell() {
+  (void)Remove();  // ignoring: the engine removes it by itself, and the sweep what is left
+}
+
+Status DockerCell::Create(const ImageFacts& image) {
+  container_ = ContainerName(plan_.run_id);
+  maybe_not_ours_ = true;
+  auto created = client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_});
+  if (!created.ok()) {
+    Error error = std::move(created).error();
+    if (error.code.empty()) error.code = "container_refused";
+    // Where the answer got lost or makes no sense there may be a container. A clear refusal means
+    // there is none of ours: one of that name would be another's.
+    bool unclear = error.code == "docker_unreachable" || error.kind == Kind::kViolation;
+    if (!unclear) container_.clear();
+    return error;
+  }
+  container_ = created->id;
+  maybe_not_ours_ = false;
+  warnings_ = created->warnings;
+  return Ok();
+}
+
+Status DockerCell::Start() { return client_.Start(container_); }
+
+Status DockerCell::FindFirstProcess() {
+  auto state = client_.Inspect(container_);
+  if (!state.ok() && state.error().err == ENOENT) return Died("and the engine removed it");
+  if (!state.ok()) return std::move(state).error();
+  if (!state->running || state->pid <= 0) {
+    return Died(Text("(state ", state->status, ", exit ", state->exit_code, ") ", state->error));
+  }
+  host_pid_ = state->pid;
+  auto pidfd = sys::OpenPidfd(host_pid_);
+  if (!pidfd.ok()) return Died("and is gone");
+  pidfd_ = std::move(pidfd).value();
+  return Ok();
+}
+
+Error DockerCell::Died(std::string_view when) {
+  return Error(Kind::kViolation,
+               Text("the container's first process ended before it stood at the gate ", when))
+      .Coded("cell_mismatch");
+}
+
+Result<cell::OutsideAttestation> DockerCell::Observe() { return cgroup::Observe(host_pid_); }
+
+Result<cgroup::Events> DockerCell::ReadEvents() { return cgroup::ReadEventsOf(TRY(Observe())); }
+
+Status DockerCell::Kill() {
+  if (container_.empty()) return Ok();
+  if (maybe_not_ours_) return Ok();
+  TRY(client_.Kill(container_));
+  if (!pidfd_.valid()) return Ok();
+  // The end of PID 1 is the end of every process in its pid namespace: the kernel waits for them.
+  if (TRY(sys::Poll(pidfd_.get(), POLLIN, kKillTimeoutMs)) != 0) return Ok();
+  return Error(Kind::kSystem, Text("process ", host_pid_, " of container ", container_,
+                                   " did not end within ", kKillTimeoutMs, " ms of being killed"))
+      .Coded("cleanup_failed");
+}
+
+Status DockerCell::Remove() {
+  gate_.Reset();
+  if (!container_.empty() && maybe_not_ours_) {
+    auto found = client_.Inspect(container_);
+    if (!found.ok() && found.error().err != ENOENT)
+      return std::move(found).error().Coded("cleanup_failed");
+    if (found.ok() && found->run_label == plan_.run_id) {
+      container_ = found->id;
+    } else {
+      container_.clear();
+    }
+    maybe_not_ours_ = false;
+  }
+  if (!container_.empty()) {
+    Status removed = client_.Remove(container_);  // with force: it kills first
+    if (!removed.ok()) return std::move(removed).error().Coded("cleanup_failed");
+    container_.clear();
+  }
+  Status removed = gate_directory_.Remove();
+  if (!removed.ok()) return std::move(removed).error().Coded("cleanup_failed");
+  return Ok();
+}
+
+}  // namespace taskcell::probe

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probe/cells/cell_engine.h"
+#include "probe/cells/gate_directory.h"
+#include "probe/engine/client.h"
+
+namespace taskcell::probe {
+
+// One container made for one run.
+class DockerCell final : public RunningCell {
+ public:
+  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate.
+  static Result<std::unique_ptr<RunningCell>> Make(const Endpoint& endpoint,
+                                                   const ImageFacts& image, cell::CellPlan plan,
+                                                   const CellPlaces& places);
+  ~DockerCell() override;
+
+  const cell::CellPlan& plan() const override { return plan_; }
+  pid_t host_pid() const override { return host_pid_; }
+  const std::vector<std::string>& warnings() const override { return warnings_; }
+  UniqueFd TakeGate() override { return std::move(gate_); }
+  Result<cell::OutsideAttestation> Observe() override;
+  Result<cgroup::Events> ReadEvents() override;
+  Status Kill() override;
+  Status Remove() override;
+
+ private:
+  DockerCell(const Endpoint& endpoint, cell::CellPlan plan, GateDirectory gate_directory)
+      : client_(endpoint), plan_(std::move(plan)), gate_directory_(std::move(gate_directory)) {}
+
+  Status Create(const ImageFacts& image);
+  Status Start();
+  Status FindFirstProcess();
+  Error Died(std::string_view when);
+
+  EngineClient client_;
+  cell::CellPlan plan_;
+  GateDirectory gate_directory_;
+  std::vector<UniqueFd> pins_;
+  // The container's id; its name while the answer to its creation is unknown; empty when it is
+  // gone.
+  std::string container_;
+  bool maybe_not_ours_ = false;
+  pid_t host_pid_ = 0;
+  UniqueFd pidfd_;
+  UniqueFd gate_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace taskcell::probe

@@ -1,0 +1,64 @@
+#include "probe/cells/docker_engine.h"
+
+#include <unistd.h>
+
+#include "launcher/base/text.h"
+#include "probe/cells/cell_ids.h"
+#include "probe/cells/docker_cell.h"
+#include "probe/cells/image_volumes.h"
+#include "probe/engine/endpoint.h"
+
+namespace taskcell::probe {
+
+std::string DockerEngine::Name() const { return Text("docker at ", client_.endpoint().Describe()); }
+
+Status DockerEngine::CheckReachable() {
+  TRY(client_.Negotiate());
+  info_ = TRY(client_.Info());
+  // A daemon that is half dead answers the above and fails here. One that refuses the listing is
+  // alive all the same.
+  auto listed = client_.ListTasks("");
+  if (!listed.ok() && listed.error().code != "engine_unsupported") return std::move(listed).error();
+  return Ok();
+}
+
+Result<ImageFacts> DockerEngine::CheckImage(const std::string& image) {
+  ImageAnswer answer = TRY(client_.InspectImage(image));
+  checked_image_ = image;
+  image_ = ImageFacts{answer.id, answer.architecture, answer.user, answer.volumes,
+                      answer.environment_names};
+  return image_;
+}
+
+Status DockerEngine::CheckLimits() {
+  if (!info_.rootless) return Ok();
+  return Error(
+             Kind::kUnsupported,
+             Text("the engine at ", client_.endpoint().Describe(),
+                  " runs rootless, and this version does not prove that a rootless engine enforces "
+                  "limits; use a rootful Docker, or [taskcell] engine = \"native\""))
+      .Coded("resource_limits_unenforced");
+}
+
+Result<CellIds> DockerEngine::ChooseIds(const std::string& run_id) {
+  auto subordinate = TRY(native::ReadSubordinateIds(::geteuid()));
+  return ChooseDaemonIds(subordinate, ::geteuid(), ::getegid(), run_id);
+}
+
+Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
+                                                        const CellPlaces& places) {
+  TRY(RefuseRootIds(plan.uid, plan.gid));
+  if (checked_image_.empty() || plan.root_source != checked_image_)
+    TRY(CheckImage(plan.root_source));
+  for (cell::PlannedTmpfs& cover : TRY(CoverVolumes(image_, plan)))
+    plan.tmpfs.push_back(std::move(cover));
+  return DockerCell::Make(client_.endpoint(), image_, std::move(plan), places);
+}
+
+Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket) {
+  auto endpoint = ChooseEndpoint(SettingsFromEnvironment(engine_socket));
+  if (!endpoint.ok()) return std::move(endpoint).error();
+  return std::make_unique<DockerEngine>(std::move(endpoint).value());
+}
+
+}  // namespace taskcell::probe

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "probe/cells/cell_engine.h"
+#include "probe/engine/client.h"
+
+namespace taskcell::probe {
+
+// Where an engine's cell finds what the host brings in.
+inline constexpr char kInitMount[] = "/run/taskcell/init";
+inline constexpr char kLoopMount[] = "/run/taskcell/loop";
+
+// How long the cell's PID 1 may take from the start to the gate.
+inline constexpr std::chrono::milliseconds kGateTimeout{10000};
+
+// Cells made by a Docker daemon through its socket.
+class DockerEngine : public CellEngine {
+ public:
+  explicit DockerEngine(Endpoint endpoint) : client_(std::move(endpoint)) {}
+
+  cell::Engine kind() const override { return cell::Engine::kDocker; }
+  std::string Name() const override;
+  Status CheckReachable() override;
+  Result<ImageFacts> CheckImage(const std::string& image) override;
+  Status CheckLimits() override;
+  Result<CellIds> ChooseIds(const std::string& run_id) override;
+  Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan, const CellPlaces& places) override;
+
+  // The engine's own words about itself, once CheckReachable succeeded.
+  const EngineInfo& info() const { return info_; }
+
+ private:
+  EngineClient client_;
+  EngineInfo info_;
+  std::string checked_image_;
+  ImageFacts image_;
+};
+
+// The Docker engine that `engine_socket` (of config.toml, may be empty) and the environment name.
+// Error code docker_unreachable when they name none that can be spoken to.
+Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket);
+
+}  // namespace taskcell::probe

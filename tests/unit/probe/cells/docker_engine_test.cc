@@ -1,0 +1,234 @@
+#include "probe/cells/docker_engine.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <map>
+#include <ostream>
+
+#include "tests/support/fake_engine.h"
+
+namespace taskcell::probe {
+namespace {
+
+using test::FakeEngine;
+
+// Answers by method and the path behind the version; 404 for everything else.
+FakeEngine::Handler Answers(std::map<std::string, std::string> answers) {
+  return [answers = std::move(answers)](const FakeEngine::Request& request) {
+    std::string path = request.target.substr(0, request.target.find('?'));
+    if (path.starts_with("/v1.")) path.erase(0, path.find('/', 1));
+    auto found = answers.find(request.method + " " + path);
+    if (found != answers.end()) return found->second;
+    return FakeEngine::Answer(404, R"({"message":"page not found"})");
+  };
+}
+
+std::map<std::string, std::string> Healthy() {
+  return {{"GET /_ping", FakeEngine::Answer(200, "OK")},
+          {"GET /info", FakeEngine::Answer(200, R"({"ServerVersion":"20.10"})")},
+          {"GET /containers/json", FakeEngine::Answer(200, "[]")}};
+}
+
+cell::CellPlan Plan() {
+  cell::CellPlan plan;
+  plan.run_id = std::string(32, 'a');
+  plan.agent = "scout";
+  plan.home_label = std::string(32, 'b');
+  plan.uid = plan.gid = 100000;
+  plan.root = cell::RootKind::kImage;
+  plan.root_source = "x:1";
+  plan.tmpfs = {{"/workspace", 4096, 0700, true, false}};
+  plan.limits = {64U << 20U, 32, 500, 1024};
+  return plan;
+}
+
+CellPlaces PlacesIn(const std::string& run_directory) {
+  CellPlaces places;
+  places.run_directory = run_directory;
+  places.init_program = "/proc/self/exe";  // any program of this user's will do
+  return places;
+}
+
+Status Reach(const std::string& socket_path) {
+  return DockerEngine(Endpoint{socket_path, "a test", {}}).CheckReachable();
+}
+
+// A socket file that nothing listens on any more.
+std::string DeadSocket() {
+  std::string path = "/tmp/taskcell-dead-" + std::to_string(::getpid()) + ".sock";
+  int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  path.copy(name.sun_path, sizeof name.sun_path - 1);
+  EXPECT_EQ(::bind(fd, reinterpret_cast<struct sockaddr*>(&name), sizeof name), 0);
+  ::close(fd);
+  return path;
+}
+
+void ExpectUnreachable(const Status& reached, const std::string& text) {
+  ASSERT_FALSE(reached.ok()) << text;
+  EXPECT_EQ(reached.error().code, "docker_unreachable");
+  EXPECT_NE(reached.error().text.find("from a test"), std::string::npos) << reached.error().text;
+  EXPECT_NE(reached.error().text.find(text), std::string::npos) << reached.error().text;
+}
+
+TEST(DockerEngineTest, AHealthyEngineIsReachable) {
+  FakeEngine engine(Answers(Healthy()));
+  EXPECT_TRUE(Reach(engine.socket_path()).ok());
+}
+
+TEST(DockerEngineTest, AnAbsentSocketIsNamedWithItsSource) {
+  ExpectUnreachable(Reach("/tmp/taskcell-no-such.sock"), "unix:///tmp/taskcell-no-such.sock");
+}
+
+// Each call an engine is checked by may be the one that goes wrong.
+TEST(DockerEngineTest, ASocketNobodyListensOnIsNamedAndSaysSo) {
+  std::string path = DeadSocket();
+  ExpectUnreachable(Reach(path), "unix://" + path);
+  ExpectUnreachable(Reach(path), "nothing listens on it");
+  ::unlink(path.c_str());
+}
+
+TEST(DockerEngineTest, EveryHalfDeadEngineIsUnreachable) {
+  struct Row {
+    const char* what;
+    std::string answer;
+  };
+  const Row rows[] = {{"garbage", "\x01\x02nonsense"},
+                      {"half an answer", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"Ser"},
+                      {"500", FakeEngine::Answer(500, R"({"message":"broken"})")},
+                      {"nothing", ""},
+                      {"a web server", FakeEngine::Answer(200, "<html>hello</html>")}};
+  for (const char* call : {"GET /info", "GET /containers/json"}) {
+    for (const Row& row : rows) {
+      auto answers = Healthy();
+      answers[call] = row.answer;
+      FakeEngine engine(Answers(answers));
+      Status reached = Reach(engine.socket_path());
+      ASSERT_FALSE(reached.ok()) << call << " " << row.what;
+      EXPECT_EQ(reached.error().code, "docker_unreachable") << call << " " << row.what;
+    }
+  }
+}
+
+TEST(DockerEngineTest, AnEngineThatAnswersButIsTooOldIsNotUnreachable) {
+  FakeEngine engine([](const FakeEngine::Request&) {
+    return std::string(
+        "HTTP/1.1 200 X\r\nApi-Version: 1.24\r\nConnection: close\r\nContent-Length: 2\r\n\r\nOK");
+  });
+  Status reached = Reach(engine.socket_path());
+  ASSERT_FALSE(reached.ok());
+  EXPECT_EQ(reached.error().code, "engine_unsupported");
+}
+
+TEST(DockerEngineTest, ARootlessEngineIsRefusedHoweverItSaysSoAndWhateverItClaims) {
+  struct Row {
+    const char* info;
+    bool refused;
+  };
+  for (const Row& row :
+       {Row{R"({"MemoryLimit":true,"PidsLimit":true,"Rootless":true,
+               "SecurityOptions":["name=seccomp,profile=default"]})",
+            true},
+        Row{R"({"MemoryLimit":true,"PidsLimit":true,"SecurityOptions":["name=rootless"]})", true},
+        Row{R"({"MemoryLimit":false,"PidsLimit":false,"SecurityOptions":["name=seccomp"]})",
+            false}}) {
+    auto answers = Healthy();
+    answers["GET /info"] = FakeEngine::Answer(200, row.info);
+    FakeEngine fake(Answers(answers));
+    DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
+    ASSERT_TRUE(engine.CheckReachable().ok());
+    Status limits = engine.CheckLimits();
+    EXPECT_EQ(limits.ok(), !row.refused) << row.info;
+    if (row.refused) {
+      EXPECT_EQ(limits.error().code, "resource_limits_unenforced");
+      for (const auto& request : fake.requests()) EXPECT_EQ(request.method, "GET");
+    }
+  }
+}
+
+// What the engine was asked for, when it refuses at some step: whatever was made is removed.
+struct Step {
+  const char* name;
+  const char* call;
+  std::string answer;
+  const char* code;
+  bool removes;
+};
+void PrintTo(const Step& step, std::ostream* out) { *out << step.name; }
+
+class MakeTest : public testing::TestWithParam<Step> {};
+
+TEST_P(MakeTest, AFailureLeavesNothing) {
+  const Step& step = GetParam();
+  char pattern[] = "/tmp/taskcell-make-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern), nullptr);
+  auto answers = Healthy();
+  answers["GET /images/x:1/json"] = FakeEngine::Answer(200, R"({"Id":"sha256:aa"})");
+  answers["POST /containers/create"] =
+      FakeEngine::Answer(201, R"({"Id":"c0ffee","Warnings":["no swap limit"]})");
+  answers["POST /containers/c0ffee/start"] = FakeEngine::Answer(204, "");
+  answers["GET /containers/c0ffee/json"] =
+      FakeEngine::Answer(200, R"({"Id":"c0ffee","State":{"Status":"exited","Pid":0}})");
+  answers["DELETE /containers/c0ffee"] = FakeEngine::Answer(204, "");
+  if (step.call != nullptr) answers[step.call] = step.answer;
+  FakeEngine fake(Answers(answers));
+  DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
+
+  auto made = engine.Make(Plan(), PlacesIn(pattern));
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, step.code) << made.error().text;
+  bool removed = false;
+  for (const auto& request : fake.requests()) removed |= request.method == "DELETE";
+  EXPECT_EQ(removed, step.removes);
+  EXPECT_EQ(::rmdir(pattern), 0) << "something was left in the run directory";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Steps, MakeTest,
+    testing::Values(
+        Step{"ImageGone", "GET /images/x:1/json", FakeEngine::Answer(404, ""), "image_missing",
+             false},
+        Step{"ImageWithAVolumeOnProc", "GET /images/x:1/json",
+             FakeEngine::Answer(200, R"({"Id":"sha256:aa","Config":{"Volumes":{"/proc":{}}}})"),
+             "container_refused", false},
+        Step{"ImageRemovedBeforeCreate", "POST /containers/create", FakeEngine::Answer(404, ""),
+             "image_missing", false},
+        Step{"CreateRefused", "POST /containers/create",
+             FakeEngine::Answer(400, R"({"message":"invalid mount"})"), "container_create_failed",
+             false},
+        Step{"CreateAnswersNonsense", "POST /containers/create", FakeEngine::Answer(201, "{}"),
+             "container_create_failed", false},
+        Step{"StartRefused", "POST /containers/c0ffee/start",
+             FakeEngine::Answer(500, R"({"message":"OCI runtime create failed"})"),
+             "container_create_failed", true},
+        Step{"StartNotAnswered", "POST /containers/c0ffee/start", "HTTP/1.1 2",
+             "docker_unreachable", true},
+        Step{"FirstProcessEnded", nullptr, "", "cell_mismatch", true},
+        Step{"RemovedByItself", "GET /containers/c0ffee/json", FakeEngine::Answer(404, ""),
+             "cell_mismatch", true}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST(DockerEngineTest, WarningsOfTheEngineAreQuotedAsACause) {
+  auto answers = Healthy();
+  answers["GET /images/x:1/json"] = FakeEngine::Answer(200, R"({"Id":"sha256:aa"})");
+  answers["POST /containers/create"] =
+      FakeEngine::Answer(201, R"({"Id":"c0ffee","Warnings":["no swap limit support"]})");
+  answers["DELETE /containers/c0ffee"] = FakeEngine::Answer(204, "");
+  FakeEngine fake(Answers(answers));
+  DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
+  char pattern[] = "/tmp/taskcell-make-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern), nullptr);
+  auto made = engine.Make(Plan(), PlacesIn(pattern));
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.error().text.find("the engine warned: no swap limit support"), std::string::npos)
+      << made.error().text;
+  EXPECT_EQ(::rmdir(pattern), 0);
+}
+
+}  // namespace
+}  // namespace taskcell::probe
