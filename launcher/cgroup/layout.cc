@@ -42,6 +42,10 @@ void AddMount(const std::vector<MountInfoLine>& mounts, Hierarchy& hierarchy) {
   }
 }
 
+Result<std::string> ReadMemberships() {
+  return sys::ReadFile(AT_FDCWD, "/proc/self/cgroup", kMaxProcCgroupBytes);
+}
+
 Mode ModeOf(const std::vector<Hierarchy>& hierarchies) {
   bool unified = false;
   bool v1 = false;
@@ -150,8 +154,21 @@ Result<Layout> ParseLayout(std::string_view proc_cgroup, std::string_view mounti
   return layout;
 }
 
+bool AllOnV1(const std::vector<Membership>& memberships) {
+  return std::all_of(std::begin(kControllers), std::end(kControllers), [&](Controller controller) {
+    return std::any_of(memberships.begin(), memberships.end(), [&](const Membership& membership) {
+      return Holds(membership.controllers, Name(controller));
+    });
+  });
+}
+
+Result<bool> ReadAllOnV1() {
+  std::string memberships = TRY(ReadMemberships());
+  return AllOnV1(TRY(ParseMemberships(memberships)));
+}
+
 Result<Layout> ReadLayout() {
-  std::string memberships = TRY(sys::ReadFile(AT_FDCWD, "/proc/self/cgroup", kMaxProcCgroupBytes));
+  std::string memberships = TRY(ReadMemberships());
   std::string mounts = TRY(sys::ReadFile(AT_FDCWD, "/proc/self/mountinfo", kMaxMountInfoBytes));
   return ParseLayout(memberships, mounts).With("find the cgroup hierarchies");
 }

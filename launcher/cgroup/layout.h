@@ -71,4 +71,9 @@ Result<Layout> ParseLayout(std::string_view proc_cgroup, std::string_view mounti
 // ParseLayout on the files of this process.
 Result<Layout> ReadLayout();
 
+// True when a v1 hierarchy holds each of memory, pids and cpu. From /proc/self/cgroup alone, which
+// costs a tenth of ReadLayout. Pure.
+bool AllOnV1(const std::vector<Membership>& memberships);
+Result<bool> ReadAllOnV1();
+
 }  // namespace taskcell::cgroup

@@ -4,14 +4,15 @@
 #include <sched.h>
 
 #include <cerrno>
-#include <cstring>
-#include <vector>
+#include <optional>
 
-#include "launcher/base/text.h"
+#include "launcher/cgroup/layout.h"
 #include "launcher/native/child.h"
+#include "launcher/native/handover.h"
 #include "launcher/native/namespace_fault.h"
 #include "launcher/native/stage.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/socket.h"
 
 namespace taskcell::native {
 namespace {
@@ -19,23 +20,81 @@ namespace {
 constexpr uint64_t kNamespaces =
     CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
-struct Built {
-  sys::Child init;
-  bool proc_is_subset = false;
+// A cell's child that is under way: the namespaces are there, and it is making the rest of the
+// cell.
+class Build {
+ public:
+  // Clones the child, into the cgroup `cgroup_fd` or (-1) none, and writes its id maps.
+  static Result<Build> Start(ChildOrders orders, int cgroup_fd);
+
+  // Hands the cgroup over and waits until the child runs taskcell-init.
+  Status Finish(const cgroup::RunCgroup& cgroup, bool with_unified);
+  // There is no cgroup: waits until the child has made everything else.
+  Status Try();
+
+  sys::Child& child() { return child_; }
+  bool proc_is_subset() const { return proc_is_subset_; }
+
+ private:
+  Build(sys::Child child, UniqueFd channel, UniqueFd reports)
+      : child_(std::move(child)), channel_(std::move(channel)), reports_(std::move(reports)) {}
+  Status ReadReports(bool trial);
+
+  sys::Child child_;
+  UniqueFd channel_;
+  UniqueFd reports_;
+  bool proc_is_subset_ = false;
 };
 
+Result<Build> Build::Start(ChildOrders orders, int cgroup_fd) {
+  sys::Pipe report = TRY(sys::MakePipe());
+  sys::SocketPair channel = TRY(sys::MakePacketPair());
+  orders.report = report.write_end.get();
+  orders.channel = channel.second.get();
+  Result<sys::Cloned> cloned = sys::CloneProcess(kNamespaces, cgroup_fd);
+  if (!cloned.ok()) {
+    Error error = std::move(cloned).error();
+    if (cgroup_fd >= 0 && error.err != ENOSPC && error.err != EPERM) return error;
+    return ExplainNamespaceFault(std::move(error));
+  }
+  if (cloned->in_child) {
+    channel.first.Reset();
+    report.read_end.Reset();
+    RunChild(orders);
+  }
+  Build build(std::move(cloned->child), std::move(channel.first), std::move(report.read_end));
+  if (orders.outside.way == MapWay::kOwn) return build;
+  Status written = WriteIdMaps(build.child_.pid(), *orders.plan, orders.outside);
+  if (!written.ok()) return ExplainNamespaceFault(std::move(written).error().With("id maps"));
+  TRY(TellMapsWritten(build.channel_.get()));
+  return build;
+}
+
+Status Build::Finish(const cgroup::RunCgroup& cgroup, bool with_unified) {
+  Status handed = HandOver(channel_.get(), cgroup, with_unified);
+  channel_.Reset();
+  // A child that is gone says why; that it does not listen is only what comes of it.
+  TRY(ReadReports(!handed.ok()));
+  return handed;
+}
+
+Status Build::Try() {
+  channel_.Reset();
+  return ReadReports(true);
+}
+
 // Reads the child's reports until it executed taskcell-init or gave up.
-Status ReadReports(int pipe, bool trial, bool& subset) {
+Status Build::ReadReports(bool trial) {
   bool ready = false;
   while (true) {
     ChildReport report;
     std::span<char> bytes(reinterpret_cast<char*>(&report), sizeof report);
-    std::size_t got = TRY(sys::Read(pipe, bytes));
+    std::size_t got = TRY(sys::Read(reports_.get(), bytes));
     if (got == 0) break;
     if (got != sizeof report) return Error(Kind::kInternal, "a cut report from the cell's child");
     switch (report.type) {
       case ChildReport::Type::kProcIsSubset:
-        subset = true;
+        proc_is_subset_ = true;
         break;
       case ChildReport::Type::kReady:
         ready = true;
@@ -52,57 +111,6 @@ Status ReadReports(int pipe, bool trial, bool& subset) {
   return Ok();
 }
 
-// Clones the child, maps its ids, and waits until it runs taskcell-init (or, in a trial, could).
-Result<Built> Build(ChildOrders orders, int cgroup_fd) {
-  sys::Pipe report = TRY(sys::MakePipe());
-  sys::Pipe maps = TRY(sys::MakePipe());
-  orders.report = report.write_end.get();
-  orders.maps_written = maps.read_end.get();
-  Result<sys::Cloned> cloned = sys::CloneProcess(kNamespaces, cgroup_fd);
-  if (!cloned.ok()) {
-    Error error = std::move(cloned).error();
-    if (cgroup_fd >= 0 && error.err != ENOSPC && error.err != EPERM) return error;
-    return ExplainNamespaceFault(std::move(error));
-  }
-  if (cloned->in_child) {
-    maps.write_end.Reset();
-    report.read_end.Reset();
-    RunChild(orders);
-  }
-  report.write_end.Reset();
-  maps.read_end.Reset();
-  Built built{std::move(cloned->child)};
-  if (orders.outside.way != MapWay::kOwn) {
-    Status written = WriteIdMaps(built.init.pid(), *orders.plan, orders.outside);
-    if (!written.ok()) return ExplainNamespaceFault(std::move(written).error().With("id maps"));
-    TRY(sys::WriteAll(maps.write_end.get(), "m"));
-  }
-  TRY(ReadReports(report.read_end.get(), orders.trial, built.proc_is_subset));
-  return built;
-}
-
-// Whether everything but the limits could be made; the reason when not.
-Status TryIsolation(ChildOrders orders) {
-  orders.trial = true;
-  orders.init = -1;
-  orders.gate = -1;
-  TRY(Build(std::move(orders), -1));
-  return Ok();
-}
-
-// CLONE_INTO_CGROUP where there is a v2 share, and clone3; else the child walks in by itself.
-Result<Built> BuildInCgroup(ChildOrders orders, const cgroup::RunCgroup& cgroup) {
-  std::vector<UniqueFd> entries = TRY(cgroup.OpenEntries(false));
-  for (const UniqueFd& entry : entries) orders.cgroup_entries.push_back(entry.get());
-  if (cgroup.clone_fd() < 0) return Build(std::move(orders), -1);
-  Result<Built> built = Build(orders, cgroup.clone_fd());
-  if (built.ok() || built.error().err != ENOSYS) return built;
-  entries = TRY(cgroup.OpenEntries(true));
-  orders.cgroup_entries.clear();
-  for (const UniqueFd& entry : entries) orders.cgroup_entries.push_back(entry.get());
-  return Build(std::move(orders), -1);
-}
-
 }  // namespace
 
 Result<NativeCell> NativeCell::Make(CellOrders orders) {
@@ -114,20 +122,31 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.init = orders.init;
   child.gate = orders.gate.get();
   child.signal_mask = orders.signal_mask;
-  Result<cgroup::RunCgroup> made =
-      cgroup::RunCgroup::Make(orders.plan->run_id, orders.plan->limits);
-  if (!made.ok()) {
-    TRY(TryIsolation(std::move(child)));
-    return std::move(made).error();
+  auto make_cgroup = [&] {
+    return cgroup::RunCgroup::Make(orders.plan->run_id, orders.plan->limits);
+  };
+  // Into a cgroup of the unified hierarchy the child is born (moving there would take the kernel
+  // milliseconds). One on v1 it enters by itself, so it is made while the child makes the rest.
+  // What cannot be read now is for RunCgroup to tell.
+  Result<bool> on_v1 = cgroup::ReadAllOnV1();
+  bool afterwards = on_v1.ok() && on_v1.value();
+  std::optional<Result<cgroup::RunCgroup>> cgroup;
+  if (!afterwards) cgroup.emplace(make_cgroup());
+  int cgroup_fd = cgroup && cgroup->ok() ? cgroup->value().clone_fd() : -1;
+  Result<Build> build = Build::Start(child, cgroup_fd);
+  if (!build.ok() && build.error().err == ENOSYS && cgroup_fd >= 0) {
+    cgroup_fd = -1;  // no clone3: the child walks in by itself
+    build = Build::Start(child, cgroup_fd);
   }
-  cgroup::RunCgroup cgroup = std::move(made).value();
-  std::vector<cgroup::LimitFile> limits = TRY(cgroup.OpenLimitFiles());
-  for (const cgroup::LimitFile& file : limits)
-    child.limit_files.push_back({file.name, file.fd.get()});
-  OutsideIds outside = child.outside;
-  Built built = TRY(BuildInCgroup(std::move(child), cgroup));
-  // Only now: the child's id maps could not be written through a /proc that belongs to root.
-  return NativeCell(std::move(built.init), std::move(cgroup), outside, built.proc_is_subset);
+  if (!build.ok()) return std::move(build).error();
+  if (afterwards) cgroup.emplace(make_cgroup());
+  if (!cgroup->ok()) {
+    TRY(build->Try());
+    return std::move(*cgroup).error();
+  }
+  TRY(build->Finish(cgroup->value(), cgroup_fd < 0));
+  return NativeCell(std::move(build->child()), std::move(*cgroup).value(), child.outside,
+                    build->proc_is_subset());
 }
 
 }  // namespace taskcell::native

@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 
@@ -13,6 +12,7 @@
 #include "launcher/cgroup/run_cgroup.h"
 #include "launcher/native/cell_root.h"
 #include "launcher/native/device_tree.h"
+#include "launcher/native/handover.h"
 #include "launcher/native/host_root.h"
 #include "launcher/native/mount_source.h"
 #include "launcher/native/proc_tree.h"
@@ -42,6 +42,8 @@ class Child {
  private:
   Status WaitForIdMaps();
   Status EnterCgroup();
+  Status EnterCgroupBeforeIds() { return KeepsIds() ? Ok() : EnterCgroup(); }
+  Status EnterCgroupLast() { return KeepsIds() ? EnterCgroup() : Ok(); }
   Status StopPropagation() { return sys::MakeAllMountsPrivate(); }
   Status TakeSources();
   Status BecomeInsideIds();
@@ -57,8 +59,11 @@ class Child {
   Status ArrangeDescriptors();
   Status Exec();
 
+  bool KeepsIds() const { return orders_.outside.way == MapWay::kOwn; }
+
   const ChildOrders& orders_;
   const cell::CellPlan& plan_;
+  std::optional<Handover> cgroup_;  // none: only to be tried
   std::vector<MountSource> devices_;
   std::vector<MountSource> mounts_;
   std::optional<HostRoot> host_root_;
@@ -76,18 +81,23 @@ void Child::Tell(const ChildReport& report) {
 }
 
 Status Child::WaitForIdMaps() {
-  if (orders_.outside.way == MapWay::kOwn) {
+  if (KeepsIds()) {
     TRY(WriteOwnIdMaps(plan_, orders_.outside));
-  } else {
-    std::array<char, 1> byte;
-    if (TRY(sys::Read(orders_.maps_written, byte)) == 0) sys::ExitNow(1);  // the parent is gone
+  } else if (!TRY(AwaitMaps(orders_.channel))) {
+    sys::ExitNow(1);  // the parent is gone
   }
   // Not earlier: /proc/<pid>/uid_map of a process that is not dumpable belongs to root.
   return sys::SetNotDumpable();
 }
 
+// A process may move itself only while its ids are those of the cgroup's owner. Where they stay the
+// same it is done last: till then the parent has made the cgroup, and nothing had to wait. What
+// was made here so far (mounts, not a page of the job's) counts as the parent's memory.
 Status Child::EnterCgroup() {
-  for (int entry : orders_.cgroup_entries) TRY(cgroup::RunCgroup::Enter(entry));
+  cgroup_ = TRY(ReceiveHandover(orders_.channel));
+  if (cgroup_) {
+    for (const UniqueFd& entry : cgroup_->entries) TRY(cgroup::RunCgroup::Enter(entry.get()));
+  }
   // Only now, from inside: a namespace made by clone3 would have the caller's cgroup for its root.
   return sys::Unshare(CLONE_NEWCGROUP);
 }
@@ -106,7 +116,7 @@ Status Child::TakeSources() {
 }
 
 Status Child::BecomeInsideIds() {
-  if (orders_.outside.way != MapWay::kOwn) {
+  if (!KeepsIds()) {
     TRY(sys::SetGroups({}));
     TRY(sys::SetIds(plan_.uid, plan_.gid));
     TRY(sys::SetNotDumpable());  // a change of ids may have set it again
@@ -167,8 +177,8 @@ Status Child::ArrangeDescriptors() {
   init_ = TRY(sys::Duplicate(orders_.init, kWaitingNumbers));
   std::vector<UniqueFd> kept;
   kept.push_back(TRY(sys::Duplicate(orders_.gate, kWaitingNumbers)));
-  for (const InitLimitFile& file : orders_.limit_files)
-    kept.push_back(TRY(sys::Duplicate(file.fd, kWaitingNumbers)));
+  for (const InitLimitFile& file : cgroup_->limit_files)
+    kept.push_back(TRY(sys::Duplicate(file.fd.get(), kWaitingNumbers)));
   int number = kGateNumber;
   for (const UniqueFd& fd : kept) TRY(sys::PlaceDescriptor(fd.get(), number++));
   return sys::CloseOnExecFrom(static_cast<unsigned>(number));
@@ -177,7 +187,7 @@ Status Child::ArrangeDescriptors() {
 Status Child::Exec() {
   std::vector<std::string> argv = {"taskcell-init", Text("--gate-fd=", kGateNumber)};
   int number = kFirstLimitNumber;
-  for (const InitLimitFile& file : orders_.limit_files)
+  for (const InitLimitFile& file : cgroup_->limit_files)
     argv.push_back(Text("--limit=", file.name, ":", number++));
   argv.push_back(Text("--nofile=", plan_.limits.nofile));
   if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
@@ -192,9 +202,9 @@ Status Child::Run(Stage& stage) {
   };
   constexpr Step kSteps[] = {
       {Stage::kIdMaps, &Child::WaitForIdMaps},
-      {Stage::kCgroup, &Child::EnterCgroup},
       {Stage::kPropagation, &Child::StopPropagation},
       {Stage::kSources, &Child::TakeSources},
+      {Stage::kCgroup, &Child::EnterCgroupBeforeIds},
       {Stage::kIds, &Child::BecomeInsideIds},
       {Stage::kRoot, &Child::MakeRoot},
       {Stage::kProc, &Child::MakeProc},
@@ -204,13 +214,14 @@ Status Child::Run(Stage& stage) {
       {Stage::kNetwork, &Child::StartNetwork},
       {Stage::kHostname, &Child::SetName},
       {Stage::kPivot, &Child::Pivot},
+      {Stage::kCgroup, &Child::EnterCgroupLast},
       {Stage::kPrivileges, &Child::DropPrivileges},
   };
   for (const Step& step : kSteps) {
     stage = step.stage;
     TRY((this->*step.run)());
   }
-  if (orders_.trial) return Ok();
+  if (!cgroup_) return Ok();
   stage = Stage::kDescriptors;
   TRY(ArrangeDescriptors());
   stage = Stage::kExec;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -98,19 +99,27 @@ Result<LoopbackListener> ListenLoopback() {
 }
 
 Status SendPacket(int fd, std::string_view packet, int pass_fd) {
+  if (pass_fd < 0) return SendDescriptors(fd, packet, {});
+  return SendDescriptors(fd, packet, std::span(&pass_fd, 1));
+}
+
+Status SendDescriptors(int fd, std::string_view packet, std::span<const int> passed) {
+  if (passed.size() > kMostDescriptors) {
+    return Error(Kind::kInternal, Text(passed.size(), " descriptors in one packet"), E2BIG);
+  }
   struct iovec part = {const_cast<char*>(packet.data()), packet.size()};  // sendmsg only reads
-  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(struct cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
   struct msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (pass_fd >= 0) {
+  if (!passed.empty()) {
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    message.msg_controllen = CMSG_SPACE(passed.size_bytes());
     struct cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &pass_fd, sizeof pass_fd);
+    header->cmsg_len = CMSG_LEN(passed.size_bytes());
+    std::memcpy(CMSG_DATA(header), passed.data(), passed.size_bytes());
   }
   while (::sendmsg(fd, &message, MSG_NOSIGNAL) < 0) {
     int err = errno;
@@ -151,6 +160,36 @@ Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd) {
                  Text("packet of more than ", buffer.size(), " bytes (fd ", fd, ")"), EMSGSIZE);
   }
   return packet;
+}
+
+Result<std::size_t> ReceiveDescriptors(int fd, std::span<char> buffer,
+                                       std::vector<UniqueFd>& passed) {
+  struct iovec part = {buffer.data(), buffer.size()};
+  alignas(struct cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  struct msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t got = 0;
+  while ((got = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC)) < 0) {
+    int err = errno;
+    if (err != EINTR) return FailureOf(err, Text("recvmsg (fd ", fd, ")"));
+  }
+  struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    std::array<int, kMostDescriptors> numbers = {};
+    std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    std::memcpy(numbers.data(), CMSG_DATA(header), count * sizeof(int));
+    for (int number : std::span(numbers).first(count)) passed.emplace_back(number);
+  }
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    return Error(Kind::kViolation,
+                 Text("packet of more than ", buffer.size(), " bytes or ", kMostDescriptors,
+                      " descriptors (fd ", fd, ")"),
+                 EMSGSIZE);
+  }
+  return static_cast<std::size_t>(got);
 }
 
 Result<short> Poll(int fd, short events, int timeout_ms) {

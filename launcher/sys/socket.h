@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -47,6 +48,10 @@ Result<LoopbackListener> ListenLoopback();
 // with that err.
 Status SendPacket(int fd, std::string_view packet, int pass_fd = -1);
 
+// The same with several descriptors, at most kMostDescriptors of them.
+inline constexpr std::size_t kMostDescriptors = 16;
+Status SendDescriptors(int fd, std::string_view packet, std::span<const int> passed);
+
 struct Packet {
   std::size_t size = 0;            // 0: the peer closed
   UniqueFd passed;                 // the one descriptor, where `want_fd` and one came
@@ -56,6 +61,12 @@ struct Packet {
 // control buffer is given, so a descriptor the peer sends is discarded by the kernel; with it
 // exactly one is taken, CLOEXEC.
 Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd);
+
+// Receives one packet that SendDescriptors sent: its size (0: the peer closed), with the
+// descriptors, CLOEXEC, in `passed`. A packet that does not fit is kViolation. For a peer that is
+// trusted: however many it sends, they are taken.
+Result<std::size_t> ReceiveDescriptors(int fd, std::span<char> buffer,
+                                       std::vector<UniqueFd>& passed);
 
 // poll(2) on one descriptor; returns revents, 0 on time-out. timeout_ms -1 waits for ever. EINTR
 // retried.

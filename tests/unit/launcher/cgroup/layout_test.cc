@@ -46,6 +46,15 @@ TEST(LayoutTest, UnifiedHostHasEverythingInOnePlace) {
   EXPECT_TRUE(layout.Find(Controller::kCpu)->unified);
 }
 
+TEST(LayoutTest, LimitsAreAllOnV1OnlyWhereEachHasAHierarchyOfItsOwnKind) {
+  auto all = [](std::string_view text) { return AllOnV1(ParseMemberships(text).value()); };
+  EXPECT_TRUE(all(kHybridCgroup));
+  EXPECT_TRUE(all("2:cpu,cpuacct:/\n1:memory,pids:/\n0::/\n"));
+  EXPECT_FALSE(all("8:pids:/\n4:memory:/\n2:cpuacct:/\n0::/\n"));
+  EXPECT_FALSE(all("1:name=systemd:/\n0::/user.slice\n"));
+  EXPECT_FALSE(all(""));
+}
+
 TEST(LayoutTest, CoMountedControllersAreOneHierarchy) {
   Layout layout =
       ParseLayout("4:cpu,cpuacct:/a\n3:pids:/\n2:memory:/\n",

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 namespace taskcell::sys {
 namespace {
@@ -55,6 +58,32 @@ TEST(PacketTest, OfTwoDescriptorsOneIsTakenAndNoneLeaks) {
   int after = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(after, next_free);
   ::close(after);
+}
+
+TEST(PacketTest, ManyDescriptorsArriveInTheirOrder) {
+  SocketPair pair = MakePacketPair().value();
+  std::vector<UniqueFd> files;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < kMostDescriptors; ++i) {
+    files.emplace_back(::memfd_create("file", MFD_CLOEXEC));
+    numbers.push_back(files.back().get());
+    ASSERT_EQ(::ftruncate(numbers.back(), static_cast<off_t>(i)), 0);
+  }
+  ASSERT_TRUE(SendDescriptors(pair.first.get(), "names", numbers).ok());
+  std::array<char, 16> buffer;
+  std::vector<UniqueFd> passed;
+  EXPECT_EQ(ReceiveDescriptors(pair.second.get(), buffer, passed).value(), 5U);
+  ASSERT_EQ(passed.size(), kMostDescriptors);
+  for (std::size_t i = 0; i < kMostDescriptors; ++i) {
+    struct stat info = {};
+    ASSERT_EQ(::fstat(passed[i].get(), &info), 0);
+    EXPECT_EQ(info.st_size, static_cast<off_t>(i));
+    EXPECT_EQ(::fcntl(passed[i].get(), F_GETFD), FD_CLOEXEC);
+  }
+  numbers.push_back(0);
+  EXPECT_EQ(SendDescriptors(pair.first.get(), "x", numbers).error().err, E2BIG);
+  pair.first.Reset();
+  EXPECT_EQ(ReceiveDescriptors(pair.second.get(), buffer, passed).value(), 0U);
 }
 
 TEST(PacketTest, APacketThatDoesNotFitIsAViolation) {
