@@ -106,8 +106,6 @@ Status AttestNames(std::span<const char* const> environment, cell::InsideAttesta
   return Ok();
 }
 
-}  // namespace
-
 Status AttestProcess(cell::InsideAttestation& seen) {
   std::string status = TRY(ReadProc("/proc/self/status"));
   seen.pid = sys::OwnPid();
@@ -147,17 +145,23 @@ Status AttestDescriptors(cell::InsideAttestation& seen) {
   return Ok();
 }
 
-Result<cell::InsideAttestation> Attest(const Options& options,
-                                       std::span<const char* const> environment) {
-  cell::InsideAttestation seen;
+}  // namespace
+
+Status AttestAlone(cell::InsideAttestation& seen) {
   TRY(CheckProc().With("attest /proc"));
   TRY(AttestDescriptors(seen).With("attest descriptors"));
+  seen.mountinfo = TRY(ReadProc("/proc/self/mountinfo").With("attest mounts"));
+  return Ok();
+}
+
+Status AttestRest(const Options& options, std::span<const char* const> environment,
+                  cell::InsideAttestation& seen) {
   TRY(AttestNames(environment, seen).With("attest names"));
   TRY(AttestProcess(seen).With("attest ids"));
   TRY(AttestMounts(seen).With("attest mounts"));
   TRY(AttestNetwork(seen).With("attest network"));
   seen.limits = TRY(ReadLimits(options.limits, "/sys/fs/cgroup").With("attest limits"));
-  return seen;
+  return Ok();
 }
 
 }  // namespace taskcell::init

@@ -37,7 +37,6 @@ Status AddMount(const std::string& target, cell::InsideAttestation& seen) {
 }  // namespace
 
 Status AttestMounts(cell::InsideAttestation& seen) {
-  seen.mountinfo = TRY(sys::ReadFile(AT_FDCWD, "/proc/self/mountinfo", kMaxProcFileBytes));
   std::vector<MountInfoLine> lines = TRY(ParseMountInfo(seen.mountinfo));
   if (lines.size() > kMaxMounts) {
     return Error(Kind::kViolation, Text("more than ", kMaxMounts, " mounts"));

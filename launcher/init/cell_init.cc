@@ -40,29 +40,38 @@ void CloseLimits(const Options& options) {
   for (const LimitDescriptor& limit : options.limits) UniqueFd(limit.fd).Reset();
 }
 
-Status SendAttestation(const Options& options, std::span<const char* const> environment,
-                       Confinement& confinement, Gate& gate) {
+// The witness tries what is denied while init looks at the rest of the cell.
+Result<Witness> SendAttestation(const Options& options, std::span<const char* const> environment,
+                                Gate& gate) {
   TRY(AdoptDescriptors(options));
-  uint16_t port = options.listen ? TRY(HandOutListener(gate).With("listener")) : uint16_t{0};
-  cell::InsideAttestation seen = TRY(Attest(options, environment));
-  seen.listener_port = port;
-  CloseLimits(options);
+  cell::InsideAttestation seen;
+  if (options.listen) seen.listener_port = TRY(HandOutListener(gate).With("listener"));
+  TRY(AttestAlone(seen));
+  Confinement confinement;
   confinement.nofile = options.nofile;
   confinement.landlock_abi = sys::LandlockAbi();
   confinement.writable = TRY(WritableMounts(seen.mountinfo));
-  TRY(CallWitness(confinement, seen).With("witness"));
+  Witness witness = TRY(Witness::Start(confinement, options.stdio).With("witness"));
+  TRY(AttestRest(options, environment, seen));
+  CloseLimits(options);
+  TRY(witness.Testify(seen).With("witness"));
   std::string bytes = cell::EncodeAttestation(seen);
   if (bytes.size() > cell::kMaxAttestationBytes) {
     return Error(Kind::kViolation, Text("an attestation of ", bytes.size(), " bytes"));
   }
-  return gate.Send(FrameType::kAttestation, bytes);
+  TRY(gate.Send(FrameType::kAttestation, bytes));
+  return witness;
 }
 
-Result<cell::Job> WaitForJob(Gate& gate) {
+Result<cell::Job> WaitForJob(const Options& options, Gate& gate) {
   FrameReader::Message message = TRY(gate.Wait());
-  if (message.type == FrameType::kJob) return cell::ParseJob(message.payload);
-  return Error(Kind::kViolation, Text("gate: a message of type ", static_cast<int>(message.type),
-                                      " where the job was due"));
+  if (message.type != FrameType::kJob) {
+    return Error(Kind::kViolation, Text("gate: a message of type ", static_cast<int>(message.type),
+                                        " where the job was due"));
+  }
+  cell::Job job = TRY(cell::ParseJob(message.payload));
+  if (job.stdio == options.stdio) return job;
+  return Error(Kind::kViolation, "the job wants other standard streams than its cell was made for");
 }
 
 // After the job: only kDone ends the wait (or the gate's end). Signals and a cancel may still be
@@ -89,17 +98,15 @@ Status Refuse(std::string_view stage, Error error, Gate& gate) {
 
 Status RunCell(const Options& options, std::span<const char* const> environment) {
   Gate gate = TRY(Gate::Open(options));
-  Confinement confinement;
-  Status attested = SendAttestation(options, environment, confinement, gate);
-  if (!attested.ok()) return Refuse("attest", std::move(attested).error(), gate);
-  Result<cell::Job> job = WaitForJob(gate);
+  Result<Witness> witness = SendAttestation(options, environment, gate);
+  if (!witness.ok()) return Refuse("attest", std::move(witness).error(), gate);
+  Result<cell::Job> job = WaitForJob(options, gate);
   if (!job.ok()) {
     // A gate that closed before a job came is how a refused cell ends.
     if (Gate::IsClosed(job.error())) return std::move(job).error();
     return Refuse("job", std::move(job).error(), gate);
   }
-  confinement.loopback_port = job->loopback_port;
-  TRY(RunJob(job.value(), confinement, gate));
+  TRY(RunJob(std::move(job).value(), std::move(witness).value(), gate));
   return WaitForDone(gate);
 }
 

@@ -38,6 +38,7 @@ Result<std::string> ReadReport(int report_fd, int timeout_ms) {
       return Error(Kind::kViolation, Text("a report of more than ", kMaxReportBytes, " bytes"));
     }
     report.append(chunk.data(), got);
+    if (report.starts_with(kFindingsReport)) return report;
   }
 }
 

@@ -19,7 +19,6 @@
 namespace taskcell::init {
 namespace {
 
-constexpr int kRefusedStatus = 125;
 constexpr std::string_view kHighestOomScore = "1000";
 constexpr uint64_t kMakeDevices = (1U << 6U) | (1U << 11U);  // LANDLOCK_ACCESS_FS_MAKE_{CHAR,BLOCK}
 constexpr uint64_t kReadAndExecute = sys::kFsExecute | sys::kFsReadFile | sys::kFsReadDirectory;
@@ -77,8 +76,7 @@ Status ApplyLandlock(const Confinement& confinement) {
   int abi = confinement.landlock_abi;
   if (abi == 0) return Ok();
   uint64_t known = sys::LandlockFileRights(abi);
-  sys::LandlockScope handled = {known, confinement.loopback_port != 0 ? sys::kNetConnectTcp : 0,
-                                sys::kScopeAbstractUnix | sys::kScopeSignal};
+  sys::LandlockScope handled = {known, 0, sys::kScopeAbstractUnix | sys::kScopeSignal};
   UniqueFd ruleset = TRY(sys::MakeLandlockRuleset(abi, handled));
   TRY(Grant(ruleset.get(), "/", kReadAndExecute));
   for (const std::string& directory : confinement.writable) {
@@ -86,20 +84,17 @@ Status ApplyLandlock(const Confinement& confinement) {
   }
   TRY(GrantDevices(ruleset.get(), known));
   TRY(GrantStandardStreams(ruleset.get(), known));
-  constexpr int kAbiWithNet = 4;
-  if (confinement.loopback_port != 0 && abi >= kAbiWithNet) {
-    TRY(sys::GrantPort(ruleset.get(), confinement.loopback_port, sys::kNetConnectTcp));
-  }
   return sys::RestrictSelf(ruleset.get());
 }
 
 // The files below /proc/self belong to root while the process is not dumpable, so it is for a
-// moment: there is nobody else in the cell yet, and the program executed next is dumpable anyway.
-// ignoring a failure: which process dies first when memory runs out is comfort, no boundary; a cell
-// whose /proc is wholly read-only has it less comfortable
-void DieBeforeInit() {
-  if (!sys::SetDumpable().ok()) return;
+// moment: there is nobody else in the cell yet.
+Status DieBeforeInit() {
+  if (!sys::SetDumpable().ok()) return Ok();
+  // ignoring: which process dies first when memory runs out is comfort, no boundary; a cell whose
+  // /proc is wholly read-only has it less comfortable
   (void)sys::WriteControl(AT_FDCWD, "/proc/self/oom_score_adj", kHighestOomScore);
+  return sys::SetNotDumpable();
 }
 
 Status ApplyLimits(const Confinement& confinement) {
@@ -123,7 +118,7 @@ Result<std::vector<std::string>> WritableMounts(std::string_view mountinfo) {
 Status ConfineSelf(const Confinement& confinement, std::string_view& stage) {
   stage = "rlimit";
   TRY(ApplyLimits(confinement));
-  DieBeforeInit();
+  TRY(DieBeforeInit());
   stage = "no_new_privs";
   TRY(sys::SetNoNewPrivileges());
   stage = "landlock";
@@ -133,21 +128,12 @@ Status ConfineSelf(const Confinement& confinement, std::string_view& stage) {
   return sys::InstallSeccomp(filter.code, filter.length);
 }
 
-Result<Fork> ForkWithReport() {
-  sys::Pipe pipe = TRY(sys::MakePipe());
-  sys::Cloned cloned = TRY(sys::CloneProcess(0));
-  Fork fork;
-  fork.in_child = cloned.in_child;
-  fork.child = std::move(cloned.child);
-  fork.report = cloned.in_child ? std::move(pipe.write_end) : std::move(pipe.read_end);
-  return fork;
-}
-
-void ReportRefusal(int report_fd, std::string_view stage, const Error& error) {
-  std::string report(1, kRefusalReport);
-  report += cell::EncodeRefusal({std::string(stage), error.err, error.text});
-  (void)sys::WriteAll(report_fd, report);  // ignoring: who should be told is gone
-  sys::ExitNow(kRefusedStatus);
+Status ConfineToPort(int landlock_abi, uint16_t port) {
+  constexpr int kAbiWithNet = 4;
+  if (port == 0 || landlock_abi < kAbiWithNet) return Ok();
+  UniqueFd ruleset = TRY(sys::MakeLandlockRuleset(landlock_abi, {0, sys::kNetConnectTcp, 0}));
+  TRY(sys::GrantPort(ruleset.get(), port, sys::kNetConnectTcp));
+  return sys::RestrictSelf(ruleset.get());
 }
 
 }  // namespace taskcell::init

@@ -16,7 +16,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
-#include "launcher/sys/process.h"
+#include "launcher/sys/privilege.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/socket.h"
 #include "launcher/sys/trial.h"
@@ -143,20 +143,14 @@ int32_t WriteRoot() {
   return outcome;
 }
 
-#if defined(__x86_64__)
-// In a process of its own, since the answer is a death.
-template <void (*kCall)()>
-int32_t DieOf() {
-  Result<sys::Cloned> cloned = sys::CloneProcess(0);
-  if (!cloned.ok()) return cloned.error().err;  // nothing was proven, and no answer Compare takes
-  if (cloned->in_child) {
-    kCall();
-    sys::ExitNow(0);
-  }
-  Result<sys::ExitInfo> exit = cloned->child.Wait();
-  return exit.ok() ? -exit->signal : 0;
+// Only of a dumpable process these files are its own; else their mode would refuse, not Landlock.
+int32_t WriteOwnName() {
+  Status shown = sys::SetDumpable();
+  if (!shown.ok()) return shown.error().err;
+  int32_t outcome = sys::TryOpen("/proc/self/comm", O_WRONLY);
+  Status hidden = sys::SetNotDumpable();
+  return hidden.ok() ? outcome : hidden.error().err;
 }
-#endif
 
 struct Attempt {
   std::string_view name;
@@ -219,11 +213,11 @@ constexpr Attempt kAttempts[] = {
     {"write /", WriteRoot},
     {"write /proc/sys/kernel/core_pattern",
      [] { return sys::TryOpen("/proc/sys/kernel/core_pattern", O_WRONLY); }},
-    {"write /proc/self/comm", [] { return sys::TryOpen("/proc/self/comm", O_WRONLY); }},
+    {"write /proc/self/comm", WriteOwnName},
     {"signal init", [] { return TrySyscall(SYS_kill, kInitPid, 0); }},
 #if defined(__x86_64__)
-    {"i386 int 0x80", DieOf<sys::CallI386>},
-    {"x32 getpid", DieOf<sys::CallX32>},
+    {"i386 int 0x80", [] { return sys::TryInChild(sys::CallI386); }},
+    {"x32 getpid", [] { return sys::TryInChild(sys::CallX32); }},
 #endif
 };
 

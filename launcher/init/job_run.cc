@@ -8,8 +8,6 @@
 #include <optional>
 
 #include "launcher/base/text.h"
-#include "launcher/init/child_report.h"
-#include "launcher/init/job_setup.h"
 #include "launcher/init/relay.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/poll.h"
@@ -26,14 +24,18 @@ using cell::FrameType;
 constexpr uint64_t kMicrosecondsPerMs = 1000;
 constexpr int kMaxSignal = 64;
 
-// One job from its start to its end. The order of things: `child_` ends (by itself, or because
+// One job from its start to its end. The order of things: its process ends (by itself, or because
 // everything was killed), everything else is killed and reaped, the output runs dry, kExit.
 class JobRun {
  public:
-  JobRun(const cell::Job& job, Gate& gate) : job_(job), gate_(gate) {}
+  JobRun(cell::Job job, Witness witness, Gate& gate)
+      : job_(std::move(job)),
+        input_(std::move(job_.input)),
+        witness_(std::move(witness)),
+        gate_(gate) {}
 
   // False: the job was refused, and the other side knows.
-  Result<bool> Start(const Confinement& confinement);
+  Result<bool> Start();
   Status UntilEnded();
 
  private:
@@ -46,14 +48,13 @@ class JobRun {
   void TakeEvent(const sys::ChildEvent& event);
   void End(ExitReason reason);
   Status ReportExit();
-  bool Finished() const { return ended_ && none_left_ && relay_.finished(); }
+  bool Finished() { return ended_ && none_left_ && witness_.relay().finished(); }
 
-  const cell::Job& job_;
+  cell::Job job_;
+  std::string input_;  // of the job: not for the witness to know
+  Witness witness_;
   Gate& gate_;
-  Relay relay_;
   UniqueFd signals_;
-  sys::Child child_;
-  sys::Usage usage_before_;
   uint64_t started_us_ = 0;
   std::optional<uint64_t> deadline_us_;  // of the job, or, once it is ending, of the ending
   bool ending_ = false;                  // everything was killed
@@ -62,25 +63,17 @@ class JobRun {
   cell::JobExit exit_;
 };
 
-Result<bool> JobRun::Start(const Confinement& confinement) {
+Result<bool> JobRun::Start() {
   signals_ = TRY(sys::MakeChildSignalFd());
-  usage_before_ = TRY(sys::ChildrenUsage());
-  JobStreams streams;
-  if (job_.stdio == cell::JobStdio::kRelay) relay_ = TRY(Relay::Make(job_.input, streams));
+  witness_.relay().SetInput(input_);
   started_us_ = sys::MonotonicUs();
-  Confined started = TRY(StartConfined(
-      confinement, [&](std::string_view& stage) { return PrepareJob(job_, streams, stage); },
-      [&](int report_fd, std::string_view& stage) -> Status {
-        return ExecuteJob(job_, report_fd, stage);
-      }));
-  child_ = std::move(started.child);
-  std::string report = TRY(ReadReport(started.report.get(), kStartTimeoutMs));
-  if (report.empty()) {
+  std::string refusal = TRY(witness_.Become(job_));
+  if (refusal.empty()) {
     if (job_.timeout_ms > 0) deadline_us_ = started_us_ + job_.timeout_ms * kMicrosecondsPerMs;
     TRY(gate_.Send(FrameType::kStarted, {}));
     return true;
   }
-  TRY(gate_.Send(FrameType::kRefused, std::string_view(report).substr(1)));
+  TRY(gate_.Send(FrameType::kRefused, refusal));
   return false;
 }
 
@@ -96,13 +89,13 @@ Status JobRun::Turn() {
   gate = {gate_.fd(), POLLIN, 0};
   entries[1] = {signals_.get(), POLLIN, 0};
   auto streams = std::span(entries).last<Relay::kEntries>();
-  relay_.Ask(streams, gate);
+  witness_.relay().Ask(streams, gate);
   TRY(sys::PollAll(entries, TimeoutMs()));
   CheckClock();
   if ((gate.revents & (POLLIN | POLLHUP | POLLERR)) != 0) TRY(Obey());
   if (entries[1].revents != 0) sys::DrainSignals(signals_.get());
   TRY(Reap());
-  return relay_.Act(streams, gate, gate_);
+  return witness_.relay().Act(streams, gate, gate_);
 }
 
 int JobRun::TimeoutMs() const {
@@ -120,7 +113,7 @@ void JobRun::CheckClock() {
   // What was killed does not go away (a process stuck in the kernel). Init's own exit takes it.
   ended_ = true;
   none_left_ = true;
-  relay_.Abandon();
+  witness_.relay().Abandon();
 }
 
 Status JobRun::Obey() {
@@ -140,7 +133,7 @@ Status JobRun::ObeyOne(const FrameReader::Message& message) {
     int signal = static_cast<unsigned char>(message.payload[0]);
     if (signal > 0 && signal <= kMaxSignal) {
       if (ended_) return Ok();
-      return sys::SignalGroup(child_.pid(), signal);
+      return sys::SignalGroup(witness_.child().pid(), signal);
     }
   }
   return Error(Kind::kViolation, Text("gate: a message of type ", static_cast<int>(message.type),
@@ -157,13 +150,13 @@ Status JobRun::Reap() {
 }
 
 void JobRun::TakeEvent(const sys::ChildEvent& event) {
-  bool first = event.pid == child_.pid() && !ended_;
+  bool first = event.pid == witness_.child().pid() && !ended_;
   if (event.stopped) {
     // Nobody in the cell could continue it, and whoever is at the terminal has no shell here. But a
     // background job that wants the terminal would only stop again at once.
     bool wants_terminal = event.signal == SIGTTIN || event.signal == SIGTTOU;
     if (first && !wants_terminal)
-      (void)sys::SignalGroup(child_.pid(), SIGCONT);  // ignoring: it may be dying
+      (void)sys::SignalGroup(witness_.child().pid(), SIGCONT);  // ignoring: it may be dying
     return;
   }
   if (!first) return;
@@ -184,16 +177,16 @@ void JobRun::End(ExitReason reason) {
 
 Status JobRun::ReportExit() {
   sys::Usage usage = TRY(sys::ChildrenUsage());
-  exit_.user_us = usage.user_us - usage_before_.user_us;
-  exit_.system_us = usage.system_us - usage_before_.system_us;
+  exit_.user_us = usage.user_us - witness_.usage().user_us;
+  exit_.system_us = usage.system_us - witness_.usage().system_us;
   return gate_.Send(FrameType::kExit, cell::EncodeExit(exit_));
 }
 
 }  // namespace
 
-Status RunJob(const cell::Job& job, const Confinement& confinement, Gate& gate) {
-  JobRun run(job, gate);
-  Result<bool> started = run.Start(confinement);
+Status RunJob(cell::Job job, Witness witness, Gate& gate) {
+  JobRun run(std::move(job), std::move(witness), gate);
+  Result<bool> started = run.Start();
   if (started.ok() && !started.value()) return Ok();
   Status done = started.ok() ? run.UntilEnded() : Status(std::move(started).error());
   // ignoring: init exits next, which kills them all once more

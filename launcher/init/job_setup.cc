@@ -7,6 +7,7 @@
 #include <climits>
 
 #include "launcher/base/text.h"
+#include "launcher/init/confine.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/process.h"
@@ -94,36 +95,49 @@ Status PlaceStreams(const JobStreams& streams) {
   return sys::PlaceDescriptor(streams.err.get(), STDERR_FILENO);
 }
 
+// Nobody could continue a job that the stop key stopped: a program waiting in vfork for a stopped
+// child does not even become one that init sees stop.
+Status TakeTerminal() {
+  TRY(sys::IgnoreStopKey());
+  return sys::TakeForeground(STDIN_FILENO);
+}
+
+// Everything here closes itself on exec; a second line against one that would not.
+Status CloseDescriptors(int report_fd) {
+  constexpr unsigned kFirstFree = 3;
+  unsigned report = static_cast<unsigned>(report_fd);
+  if (report > kFirstFree) TRY(sys::CloseRange(kFirstFree, report - 1));
+  return sys::CloseRange(report + 1, UINT_MAX);
+}
+
+Status Prepare(const cell::Job& job, int landlock_abi, int report_fd, std::string_view& stage) {
+  stage = "session";
+  if (job.foreground) TRY(TakeTerminal());
+  stage = "landlock";
+  TRY(ConfineToPort(landlock_abi, job.loopback_port));
+  TRY(MakeFiles(job, stage));
+  stage = "chdir";
+  TRY(sys::ChangeDirectory(job.working_directory));
+  stage = "descriptors";
+  return CloseDescriptors(report_fd);
+}
+
 }  // namespace
 
-Status PrepareJob(const cell::Job& job, const JobStreams& streams, std::string_view& stage) {
+Status TakeStreams(cell::JobStdio stdio, const JobStreams& streams, std::string_view& stage) {
   stage = "session";
-  if (job.stdio == cell::JobStdio::kRelay) {
+  if (stdio == cell::JobStdio::kRelay) {
     TRY(sys::StartSession());
     TRY(PlaceStreams(streams));
   } else {
     TRY(sys::StartGroup());
-    // Nobody could continue a job that the stop key stopped: a program waiting in vfork for a
-    // stopped child does not even become one that init sees stop.
-    if (job.foreground) TRY(sys::IgnoreStopKey());
-    if (job.foreground) TRY(sys::TakeForeground(STDIN_FILENO));
   }
   return sys::ReleaseSignals();
 }
 
-Error ExecuteJob(const cell::Job& job, int report_fd, std::string_view& stage) {
-  Status made = MakeFiles(job, stage);
-  if (!made.ok()) return std::move(made).error();
-  stage = "chdir";
-  Status moved = sys::ChangeDirectory(job.working_directory);
-  if (!moved.ok()) return std::move(moved).error();
-  stage = "descriptors";
-  // Everything here closes itself on exec; a second line against one that would not.
-  constexpr unsigned kFirstFree = 3;
-  unsigned report = static_cast<unsigned>(report_fd);
-  Status closed = report > kFirstFree ? sys::CloseRange(kFirstFree, report - 1) : Ok();
-  if (closed.ok()) closed = sys::CloseRange(report + 1, UINT_MAX);
-  if (!closed.ok()) return std::move(closed).error();
+Error ExecuteJob(const cell::Job& job, int landlock_abi, int report_fd, std::string_view& stage) {
+  Status prepared = Prepare(job, landlock_abi, report_fd, stage);
+  if (!prepared.ok()) return std::move(prepared).error();
   stage = "exec";
   return ExecuteFromPath(job);
 }

@@ -16,13 +16,13 @@ struct JobStreams {
 };
 
 // Gives the calling child its session or group, its 0, 1 and 2, and unblocks its signals. Before
-// the confinement.
-Status PrepareJob(const cell::Job& job, const JobStreams& streams, std::string_view& stage);
+// the confinement. `stage` names the step that failed, here and below.
+Status TakeStreams(cell::JobStdio stdio, const JobStreams& streams, std::string_view& stage);
 
-// Makes the job's home, directories and files, goes to its working directory, closes every
-// descriptor but 0, 1, 2 and `report_fd` (which closes itself on exec) and executes it; returns
-// only to tell which `stage` failed. After the confinement: no path of a job reaches what the job
-// itself may not write.
-Error ExecuteJob(const cell::Job& job, int report_fd, std::string_view& stage);
+// After the confinement (no path of a job reaches what the job itself may not write): takes the
+// terminal where the job is to have it, makes the job's home, directories and files, goes to its
+// working directory, closes every descriptor but 0, 1, 2 and `report_fd` (which closes itself on
+// exec) and executes it. Returns only to tell why not.
+Error ExecuteJob(const cell::Job& job, int landlock_abi, int report_fd, std::string_view& stage);
 
 }  // namespace taskcell::init

@@ -50,6 +50,10 @@ Status ParseOne(std::string_view argument, Options& options) {
     options.listen = true;
     return Ok();
   }
+  if (argument == "--inherit") {
+    options.stdio = cell::JobStdio::kInherit;
+    return Ok();
+  }
   if (auto value = ValueOf(argument, "--gate-fd")) {
     options.gate_fd = TRY(ParseDescriptor(argument, *value));
     return Ok();

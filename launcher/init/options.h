@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/base/result.h"
+#include "launcher/cell/job.h"
 
 namespace taskcell::init {
 
@@ -23,7 +24,8 @@ struct Options {
   std::string gate_path;  // --gate-path=PATH: or where to connect it
   bool listen = false;    // --listen: make the loopback listener of NetworkMode::kProvider
   uint64_t nofile = 0;    // --nofile=N: RLIMIT_NOFILE of the job; 0: as it is
-  std::vector<LimitDescriptor> limits;  // --limit=NAME:FD
+  cell::JobStdio stdio = cell::JobStdio::kRelay;  // --inherit: kInherit. What the job will ask for
+  std::vector<LimitDescriptor> limits;            // --limit=NAME:FD
 };
 
 // Parses the arguments after the program's name. Exactly one gate is required; whatever else is not

@@ -20,7 +20,7 @@ constexpr short kWritable = POLLOUT | POLLERR;
 
 }  // namespace
 
-Result<Relay> Relay::Make(std::string_view input, JobStreams& job_ends) {
+Result<Relay> Relay::Make(JobStreams& job_ends) {
   sys::Pipe in = TRY(sys::MakePipe());
   sys::Pipe out = TRY(sys::MakePipe());
   sys::Pipe err = TRY(sys::MakePipe());
@@ -30,9 +30,12 @@ Result<Relay> Relay::Make(std::string_view input, JobStreams& job_ends) {
   relay.in_ = std::move(in.write_end);
   relay.out_ = std::move(out.read_end);
   relay.err_ = std::move(err.read_end);
-  relay.input_ = input;
-  if (input.empty()) relay.in_.Reset();
   return relay;
+}
+
+void Relay::SetInput(std::string_view input) {
+  input_ = input;
+  if (input.empty()) in_.Reset();
 }
 
 void Relay::Ask(std::span<struct pollfd, kEntries> entries, struct pollfd& gate) const {

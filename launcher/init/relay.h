@@ -20,9 +20,12 @@ namespace taskcell::init {
 // waits in its own write. Nothing grows. Without pipes (JobStdio::kInherit) it is idle.
 class Relay {
  public:
-  // Makes the pipes and keeps init's ends; `job_ends` gets the others. `input` must outlive this.
-  static Result<Relay> Make(std::string_view input, JobStreams& job_ends);
+  // Makes the pipes and keeps init's ends; `job_ends` gets the others.
+  static Result<Relay> Make(JobStreams& job_ends);
   Relay() = default;
+
+  // What to feed the job, followed by the end of its input. `input` must outlive this.
+  void SetInput(std::string_view input);
 
   // Fills in what to wait for; `gate` is the gate's own entry, which gets POLLOUT added.
   static constexpr std::size_t kEntries = 3;

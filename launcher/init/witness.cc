@@ -1,20 +1,23 @@
 #include "launcher/init/witness.h"
 
+#include <limits.h>
 #include <sys/resource.h>
 
-#include "launcher/base/text.h"
+#include <vector>
+
 #include "launcher/cell/denied_calls.h"
+#include "launcher/cell/gate_protocol.h"
 #include "launcher/cell/wire.h"
 #include "launcher/init/child_report.h"
 #include "launcher/init/denied_attempts.h"
+#include "launcher/init/job_setup.h"
 #include "launcher/sys/file.h"
-#include "launcher/sys/job_control.h"
 #include "launcher/sys/seccomp_install.h"
-#include "launcher/sys/self.h"
 
 namespace taskcell::init {
 namespace {
 
+constexpr int kRefusedStatus = 125;
 constexpr std::size_t kMaxRows = 256;
 constexpr std::size_t kMaxNameBytes = 64;
 
@@ -23,6 +26,7 @@ struct Findings {
   uint32_t seccomp_mode = 0;
   uint64_t nofile = 0;
   uint64_t core = 0;
+  sys::Usage usage;
 };
 
 template <typename Io, typename Value>
@@ -34,10 +38,12 @@ void Fields(Io& io, Value& findings) {
   io.Number(findings.seccomp_mode);
   io.Number(findings.nofile);
   io.Number(findings.core);
+  io.Number(findings.usage.user_us);
+  io.Number(findings.usage.system_us);
 }
 
-// In the witness. The state comes first: should one of the calls succeed, nothing read after it
-// would mean anything.
+// The state comes first: should one of the calls succeed, nothing read after it would mean
+// anything.
 Result<Findings> Look(int landlock_abi) {
   Findings findings;
   findings.seccomp_mode = static_cast<uint32_t>(TRY(sys::SeccompMode()));
@@ -47,48 +53,110 @@ Result<Findings> Look(int landlock_abi) {
     if (!cell::RuleApplies(rule, landlock_abi)) continue;
     findings.calls.push_back({std::string(rule.name), TRY(AttemptDeniedCall(rule.name))});
   }
+  findings.usage = TRY(sys::OwnUsage());
   return findings;
 }
 
-Status Testify(int landlock_abi, int report_fd, std::string_view& stage) {
-  stage = "witness";
-  Findings findings = TRY(Look(landlock_abi));
-  cell::WireWriter writer;
-  Fields(writer, findings);
-  std::string report(1, kWitnessReport);
-  report += writer.Take();
-  return sys::WriteAll(report_fd, report);
-}
+// In the witness.
+class Life {
+ public:
+  Life(const Confinement& confinement, cell::JobStdio stdio, JobStreams streams, UniqueFd report,
+       UniqueFd orders)
+      : confinement_(confinement),
+        stdio_(stdio),
+        streams_(std::move(streams)),
+        report_(std::move(report)),
+        orders_(std::move(orders)) {}
+
+  [[noreturn]] void Live() {
+    Status done = Do();
+    if (done.ok()) sys::ExitNow(0);
+    std::string report(1, kRefusalReport);
+    report += cell::EncodeRefusal({std::string(stage_), done.error().err, done.error().text});
+    (void)sys::WriteAll(report_.get(), report);  // ignoring: who should be told is gone
+    sys::ExitNow(kRefusedStatus);
+  }
+
+ private:
+  Status Do() {
+    TRY(TakeStreams(stdio_, streams_, stage_));
+    streams_ = JobStreams();
+    TRY(ConfineSelf(confinement_, stage_));
+    stage_ = "witness";
+    TRY(Testify());
+    stage_ = "job";
+    std::string bytes = TRY(sys::ReadAll(orders_.get(), cell::kMaxJobBytes));
+    if (bytes.empty()) return Ok();  // there is none: init was told so, or is gone
+    cell::Job job = TRY(cell::ParseJob(bytes));
+    return ExecuteJob(job, confinement_.landlock_abi, report_.get(), stage_);
+  }
+
+  Status Testify() {
+    Findings findings = TRY(Look(confinement_.landlock_abi));
+    cell::WireWriter writer;
+    Fields(writer, findings);
+    std::string report(1, kFindingsReport);
+    report += writer.Take();
+    if (report.size() > PIPE_BUF) return Error(Kind::kInternal, "findings of more than PIPE_BUF");
+    return sys::WriteAll(report_.get(), report);
+  }
+
+  const Confinement& confinement_;
+  cell::JobStdio stdio_;
+  JobStreams streams_;
+  UniqueFd report_;
+  UniqueFd orders_;
+  std::string_view stage_ = "start";
+};
 
 }  // namespace
 
-Status CallWitness(const Confinement& confinement, cell::InsideAttestation& seen) {
-  auto prepare = [](std::string_view& stage) -> Status {
-    stage = "session";
-    TRY(sys::StartSession());
-    return sys::ReleaseSignals();
-  };
-  auto body = [&](int report_fd, std::string_view& stage) {
-    return Testify(confinement.landlock_abi, report_fd, stage);
-  };
-  Confined witness = TRY(StartConfined(confinement, prepare, body));
-  std::string report = TRY(ReadReport(witness.report.get(), kWitnessTimeoutMs));
+Result<Witness> Witness::Start(const Confinement& confinement, cell::JobStdio stdio) {
+  Relay relay;
+  JobStreams streams;
+  if (stdio == cell::JobStdio::kRelay) relay = TRY(Relay::Make(streams));
+  sys::Pipe report = TRY(sys::MakePipe());
+  sys::Pipe orders = TRY(sys::MakePipe());
+  sys::Cloned cloned = TRY(sys::CloneProcess(0));
+  if (cloned.in_child) {
+    // Its own end, or it would never see the end of the orders.
+    orders.write_end.Reset();
+    Life(confinement, stdio, std::move(streams), std::move(report.write_end),
+         std::move(orders.read_end))
+        .Live();
+  }
+  return Witness(std::move(cloned.child), std::move(relay), std::move(report.read_end),
+                 std::move(orders.write_end), confinement.landlock_abi);
+}
+
+Status Witness::Testify(cell::InsideAttestation& seen) {
+  std::string report = TRY(ReadReport(report_.get(), kWitnessTimeoutMs));
   if (report.starts_with(kRefusalReport)) return RefusalIn(report);
-  if (!report.starts_with(kWitnessReport)) {
+  if (!report.starts_with(kFindingsReport)) {
     return Error(Kind::kViolation, "the witness died before it could report");
   }
   cell::WireReader reader(std::string_view(report).substr(1));
   Findings findings;
   Fields(reader, findings);
   TRY(reader.Finish("the witness's report"));
+  usage_ = findings.usage;
   seen.denied_calls = std::move(findings.calls);
   seen.witness_seccomp_mode = findings.seccomp_mode;
   seen.witness_nofile = findings.nofile;
   seen.witness_core = findings.core;
-  seen.landlock_abi = confinement.landlock_abi;
+  seen.landlock_abi = landlock_abi_;
   // The witness reports only after every step of its confinement succeeded.
-  seen.landlock_applied = confinement.landlock_abi > 0;
+  seen.landlock_applied = landlock_abi_ > 0;
   return Ok();
+}
+
+Result<std::string> Witness::Become(const cell::Job& job) {
+  // ignoring: a witness that is gone is found out about by its report, or by reaping it
+  (void)sys::WriteAll(orders_.get(), cell::EncodeJob(job));
+  orders_.Reset();
+  std::string report = TRY(ReadReport(report_.get(), kStartTimeoutMs));
+  report_.Reset();
+  return report.empty() ? report : report.substr(1);
 }
 
 }  // namespace taskcell::init

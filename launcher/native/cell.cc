@@ -122,6 +122,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.init = orders.init;
   child.gate = orders.gate.get();
   child.signal_mask = orders.signal_mask;
+  child.stdio = orders.stdio;
   auto make_cgroup = [&] {
     return cgroup::RunCgroup::Make(orders.plan->run_id, orders.plan->limits);
   };

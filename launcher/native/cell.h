@@ -7,6 +7,7 @@
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/cell/cell_plan.h"
+#include "launcher/cell/job.h"
 #include "launcher/cgroup/run_cgroup.h"
 #include "launcher/native/id_maps.h"
 #include "launcher/sys/process.h"
@@ -16,9 +17,10 @@ namespace taskcell::native {
 struct CellOrders {
   const cell::CellPlan* plan = nullptr;
   UserNamespaceMode user_namespace = UserNamespaceMode::kAuto;
-  int init = -1;                          // taskcell-init, O_PATH
-  UniqueFd gate;                          // the end init gets; consumed
-  const sigset_t* signal_mask = nullptr;  // the mask init starts with
+  int init = -1;                                  // taskcell-init, O_PATH
+  UniqueFd gate;                                  // the end init gets; consumed
+  const sigset_t* signal_mask = nullptr;          // the mask init starts with
+  cell::JobStdio stdio = cell::JobStdio::kRelay;  // what the job will ask for
 };
 
 // A native cell: taskcell-init runs as PID 1 of namespaces built from a plan, in a cgroup that

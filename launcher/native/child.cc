@@ -191,6 +191,7 @@ Status Child::Exec() {
     argv.push_back(Text("--limit=", file.name, ":", number++));
   argv.push_back(Text("--nofile=", plan_.limits.nofile));
   if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
+  if (orders_.stdio == cell::JobStdio::kInherit) argv.push_back("--inherit");
   if (orders_.signal_mask != nullptr) TRY(sys::RestoreSignals(*orders_.signal_mask));
   return sys::ExecuteDescriptor(init_.get(), argv, {});
 }

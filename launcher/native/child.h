@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "launcher/cell/cell_plan.h"
+#include "launcher/cell/job.h"
 #include "launcher/native/id_maps.h"
 
 namespace taskcell::native {
@@ -16,6 +17,7 @@ struct ChildOrders {
   int channel = -1;                       // what the parent says later (handover.h), CLOEXEC
   int report = -1;                        // write end for ChildReport, CLOEXEC
   const sigset_t* signal_mask = nullptr;  // restored before exec
+  cell::JobStdio stdio = cell::JobStdio::kRelay;
 };
 
 // The life of the cell's PID 1 from clone to exec, one stage after the other; never returns. On a

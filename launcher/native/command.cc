@@ -50,6 +50,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, in
   orders.init = init.get();
   orders.gate = std::move(gate.second);
   orders.signal_mask = &mask;
+  orders.stdio = request.job.stdio;
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.

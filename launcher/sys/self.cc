@@ -96,6 +96,14 @@ Result<Usage> ChildrenUsage() {
   return Usage{Microseconds(usage.ru_utime), Microseconds(usage.ru_stime)};
 }
 
+Result<Usage> OwnUsage() {
+  struct rusage usage = {};
+  if (::getrusage(RUSAGE_SELF, &usage) < 0) return Failure("getrusage RUSAGE_SELF");
+  Usage children = TRY(ChildrenUsage());
+  return Usage{Microseconds(usage.ru_utime) + children.user_us,
+               Microseconds(usage.ru_stime) + children.system_us};
+}
+
 Status ChangeDirectory(const std::string& path) {
   if (::chdir(path.c_str()) < 0) return Failure(Text("chdir '", Printable(path), "'"));
   return Ok();

@@ -53,6 +53,8 @@ struct Usage {
   uint64_t system_us = 0;
 };
 Result<Usage> ChildrenUsage();
+// getrusage(2): what the calling process and the children it reaped used.
+Result<Usage> OwnUsage();
 
 // chdir(2).
 Status ChangeDirectory(const std::string& path);

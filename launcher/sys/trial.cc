@@ -31,6 +31,21 @@ int32_t TryOpen(const char* path, int flags) {
   return 0;
 }
 
+int32_t TryInChild(void (*call)()) {
+  pid_t child = ::vfork();  // a copy of the page tables would cost more than all the rest
+  if (child < 0) return errno;
+  if (child == 0) {
+    call();
+    ::_exit(0);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    int err = errno;
+    if (err != EINTR) return err;
+  }
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : 0;
+}
+
 UniqueFd OwnPidfd() {
   constexpr long kPidfdOpen = 434;
   return UniqueFd(static_cast<int>(::syscall(kPidfdOpen, ::getpid(), 0)));

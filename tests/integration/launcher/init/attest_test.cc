@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "launcher/base/text.h"
 #include "launcher/cell/denied_calls.h"
+#include "launcher/sys/file.h"
 #include "tests/integration/launcher/init/init_cell.h"
 
 namespace taskcell::test {
@@ -45,6 +47,33 @@ TEST(AttestTest, TheWitnessTriedEveryRowAndEachWasDenied) {
     EXPECT_TRUE(cell::IsDenied(rule, row->result)) << rule.name << ": " << row->result;
   }
   EXPECT_EQ(seen.denied_calls.size(), rows);
+}
+
+// The children of a process, as the host numbers them.
+std::string Children(pid_t pid) {
+  std::string file = Text("/proc/", pid, "/task/", pid, "/children");
+  return std::string(Trim(sys::ReadFile(AT_FDCWD, file, 4096).value()));
+}
+
+TEST(AttestTest, TheWitnessIsTheProcessThatBecomesTheJob) {
+  InitCell cell;
+  (void)cell.Attestation();
+  std::string witness = Children(cell.pid());
+  ASSERT_TRUE(ParseUnsigned(witness)) << witness;  // one, and nobody else
+  ASSERT_TRUE(cell.Start(Shell("echo $$; exec sleep 1000")));
+  EXPECT_EQ(Children(cell.pid()), witness);
+}
+
+TEST(AttestTest, NobodyLooksIntoTheWitnessWhileItWaits) {
+  InitCell cell;
+  (void)cell.Attestation();
+  struct stat info = {};
+  // What belongs to root belongs to a process that is not dumpable.
+  ASSERT_EQ(::stat(Text("/proc/", Children(cell.pid()), "/mem").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 0U);
+  ASSERT_TRUE(cell.Start(Shell("sleep 1000")));
+  ASSERT_EQ(::stat(Text("/proc/", Children(cell.pid()), "/mem").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 65533U);
 }
 
 TEST(AttestTest, MountsCarryTheInodeThatIsReallyThere) {

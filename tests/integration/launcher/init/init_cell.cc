@@ -122,6 +122,7 @@ void HideCalls(const InitCell::Setup& setup) {
   if (setup.listen) argv.emplace_back("--listen");
   if (setup.nofile > 0) argv.push_back(Text("--nofile=", setup.nofile));
   if (!setup.limit_text.empty()) argv.emplace_back("--limit=pids:4");
+  if (!setup.terminal.empty()) argv.emplace_back("--inherit");
   Must(sys::SetHostname("taskcell").ok(), "hostname");
   Must(sys::SetLoopbackUp().ok(), "lo");
   if (!setup.terminal.empty()) TakeTerminal(setup.terminal);

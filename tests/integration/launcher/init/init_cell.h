@@ -25,7 +25,7 @@ class InitCell {
     bool by_path = false;        // the gate is a socket in the file system
     bool writable_root = false;  // deviation: the root stays read-write
     uint64_t nofile = 0;
-    std::string terminal;             // a pseudo-terminal that becomes 0, 1 and 2
+    std::string terminal;             // a pseudo-terminal that becomes 0, 1 and 2, for the job too
     std::vector<long> missing_calls;  // deviation: a filter answers these with missing_err
     int missing_err = 0;
     std::string limit_text;  // what --limit=pids:4 reads; empty: no limit file

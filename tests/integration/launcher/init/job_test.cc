@@ -313,6 +313,15 @@ INSTANTIATE_TEST_SUITE_P(
                                                       std::string(cell::kMaxFramePayload, 'x')),
                                                Packet(FrameType::kCancel, true, 1, "")}));
 
+TEST(JobTest, OtherStreamsThanTheCellWasMadeForAreRefused) {
+  InitCell cell;
+  (void)cell.Attestation();
+  cell::Job job = Shell("true");
+  job.stdio = cell::JobStdio::kInherit;
+  EXPECT_FALSE(cell.Start(job));
+  EXPECT_THAT(cell.Finish().refusal->text, HasSubstr("standard streams"));
+}
+
 TEST(JobTest, FramesOutOfOrderWhileItRunsKillTheJob) {
   InitCell cell;
   (void)cell.Attestation();

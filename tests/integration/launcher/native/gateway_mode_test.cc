@@ -93,6 +93,7 @@ TEST_F(GatewayModeTest, MakesTheCellOfThePlanAndStaysUntilInitEnds) {
   EXPECT_EQ(seen.limits.pids, 32U);
   cell::Job job;
   job.argv = {"/bin/sh", "-c", "exit 3"};
+  job.stdio = cell::JobStdio::kRelay;
   job.environment = {"PATH=/bin"};
   ASSERT_TRUE(gate.SendJob(job).ok());
   cell::FrameReader::Message message;

@@ -17,13 +17,15 @@ TEST(OptionsTest, EverythingIsRead) {
   ASSERT_EQ(options.limits.size(), 2U);
   EXPECT_EQ(options.limits[1].name, "cpu_max");
   EXPECT_EQ(options.limits[1].fd, 6);
+  EXPECT_EQ(options.stdio, cell::JobStdio::kRelay);
   EXPECT_EQ(Parse({"--gate-path=/run/gate"})->gate_path, "/run/gate");
+  EXPECT_EQ(Parse({"--gate-fd=3", "--inherit"})->stdio, cell::JobStdio::kInherit);
 }
 
 TEST(OptionsTest, WhatIsNotKnownIsRefused) {
   ASSERT_TRUE(Parse({"--gate-fd=3"}).ok());
   for (std::string_view argument :
-       {"", "x", "--listen=1", "--listen ", "--gate-fd", "--gate-fd=", "--gate-fd=2",
+       {"", "x", "--listen=1", "--inherit=1", "--listen ", "--gate-fd", "--gate-fd=", "--gate-fd=2",
         "--gate-fd=-1", "--gate-fd=99999999999", "--gate-path=gate", "--nofile=0", "--nofile=x",
         "--limit=memory", "--limit=memory:2", "--limit=disk:5", "--limit=memory:5:6", "--limit="}) {
     EXPECT_FALSE(Parse({"--gate-fd=3", argument}).ok()) << argument;
