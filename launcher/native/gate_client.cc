@@ -12,10 +12,10 @@
 namespace taskcell::native {
 
 Result<bool> GateClient::Receive(cell::FrameReader::Message& message) {
-  buffer_.resize(cell::kMaxFrameBytes);
-  sys::Packet packet = TRY(sys::ReceivePacket(gate_.get(), buffer_, false));
+  std::span<char> buffer(buffer_.get(), cell::kMaxFrameBytes);
+  sys::Packet packet = TRY(sys::ReceivePacket(gate_.get(), buffer, false));
   if (packet.size == 0) return Error(Kind::kSystem, "taskcell-init has closed the gate", EPIPE);
-  return reader_.Take(std::string_view(buffer_).substr(0, packet.size), message);
+  return reader_.Take(std::string_view(buffer_.get(), packet.size), message);
 }
 
 Result<cell::InsideAttestation> GateClient::ReceiveAttestation() {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <memory>
 #include <string_view>
 
 #include "launcher/base/result.h"
@@ -41,7 +41,8 @@ class GateClient {
   UniqueFd gate_;
   cell::FrameReader reader_;
   cell::FrameWriter writer_;
-  std::string buffer_;
+  // As large as a packet may be; only what is received into is ever touched.
+  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(cell::kMaxFrameBytes);
 };
 
 }  // namespace taskcell::native

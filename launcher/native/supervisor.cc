@@ -117,9 +117,10 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
     if (over.value()) break;
   }
   outcome_.wall_us = sys::MonotonicUs() - start_us_;
+  // The evidence outlives init: its cgroup is ours to remove. So init may go while it is read.
+  if (!outcome_.timed_out) (void)gate_.SendDone();  // ignoring: gone already, all the better
   outcome_.events = TRY(cell_.cgroup().ReadEvents());
   if (!outcome_.timed_out) {
-    (void)gate_.SendDone();  // ignoring: when init is gone already, all the better
     short gone = TRY(sys::Poll(cell_.init().pidfd(), POLLIN, kGoodbyeTimeoutMs));
     if (gone == 0) TRY(cell_.init().Signal(SIGKILL));
   }
