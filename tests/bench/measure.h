@@ -26,8 +26,10 @@ struct Ids {
 // What the runs of one contender took, in microseconds.
 struct Timing {
   std::vector<double> wall_us;  // from fork to reaped
-  std::vector<double> cpu_us;   // processor time of it and of all it waited for
-  std::string failure;          // not empty: it did not succeed once, and why
+  // Processor time of it and of everything it started, also of what it left behind (bwrap does not
+  // wait for its own cell's end).
+  std::vector<double> cpu_us;
+  std::string failure;  // not empty: it did not succeed once, and why
 };
 
 // The value below which `share` of the values lie. `values` must not be empty.

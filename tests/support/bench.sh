@@ -4,7 +4,7 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
-rounds=${2:-100}
+rounds=${2:-200}
 user=taskcell-test
 image=taskcell-bench:latest
 socket=${TASKCELL_TEST_DOCKER_SOCKET:-/run/taskcell-test/docker.sock}
@@ -27,6 +27,7 @@ chmod 0755 "$work"
 
 # A root that every engine can use: two programs and what they are linked with.
 rootfs=$work/rootfs
+install -m 0755 "$build/tests/taskcell-bench-floor" "$work/floor"
 mkdir -p "$rootfs"/{bin,proc,dev,sys,tmp,workspace,etc,run,agent}
 files='"/agent": {"dir": true}, "/proc": {"dir": true}, "/tmp": {"dir": true}, "/workspace": {"dir": true}'
 for program in true sleep; do
