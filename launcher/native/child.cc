@@ -26,11 +26,6 @@
 namespace taskcell::native {
 namespace {
 
-constexpr int kGateNumber = 3;
-constexpr int kFirstLimitNumber = 4;
-// Where descriptors wait while the low numbers are handed out: above all of those.
-constexpr int kWaitingNumbers = 64;
-
 class Child {
  public:
   explicit Child(const ChildOrders& orders) : orders_(orders), plan_(*orders.plan) {}
@@ -64,20 +59,17 @@ class Child {
   const ChildOrders& orders_;
   const cell::CellPlan& plan_;
   std::optional<Handover> cgroup_;  // none: only to be tried
-  std::vector<MountSource> devices_;
+  std::vector<DeviceNode> devices_;
   std::vector<MountSource> mounts_;
   std::optional<HostRoot> host_root_;
   std::optional<MountSource> root_directory_;
   std::optional<CellRoot> root_;
   std::optional<ProcTree> proc_;
-  UniqueFd init_;
-  UniqueFd report_;  // takes over when the low numbers are handed out
 };
 
 void Child::Tell(const ChildReport& report) {
   std::string_view bytes(reinterpret_cast<const char*>(&report), sizeof report);
-  int pipe = report_.valid() ? report_.get() : orders_.report;
-  (void)sys::WriteAll(pipe, bytes);  // ignoring: without a reader the parent is gone
+  (void)sys::WriteAll(orders_.report, bytes);  // ignoring: without a reader the parent is gone
 }
 
 Status Child::WaitForIdMaps() {
@@ -171,29 +163,23 @@ Status Child::DropPrivileges() {
   return sys::SetNoNewPrivileges();
 }
 
-// 0, 1 and 2 as they are, then the gate and the limit files; exec closes everything else.
+// 0, 1 and 2 as they are, the gate and the limit files; exec closes everything else.
 Status Child::ArrangeDescriptors() {
-  report_ = TRY(sys::Duplicate(orders_.report, kWaitingNumbers));
-  init_ = TRY(sys::Duplicate(orders_.init, kWaitingNumbers));
-  std::vector<UniqueFd> kept;
-  kept.push_back(TRY(sys::Duplicate(orders_.gate, kWaitingNumbers)));
-  for (const InitLimitFile& file : cgroup_->limit_files)
-    kept.push_back(TRY(sys::Duplicate(file.fd.get(), kWaitingNumbers)));
-  int number = kGateNumber;
-  for (const UniqueFd& fd : kept) TRY(sys::PlaceDescriptor(fd.get(), number++));
-  return sys::CloseOnExecFrom(static_cast<unsigned>(number));
+  constexpr unsigned kFirst = 3;
+  TRY(sys::CloseOnExecFrom(kFirst));
+  for (const InitLimitFile& file : cgroup_->limit_files) TRY(sys::KeepOnExec(file.fd.get()));
+  return sys::KeepOnExec(orders_.gate);
 }
 
 Status Child::Exec() {
-  std::vector<std::string> argv = {"taskcell-init", Text("--gate-fd=", kGateNumber)};
-  int number = kFirstLimitNumber;
+  std::vector<std::string> argv = {"taskcell-init", Text("--gate-fd=", orders_.gate)};
   for (const InitLimitFile& file : cgroup_->limit_files)
-    argv.push_back(Text("--limit=", file.name, ":", number++));
+    argv.push_back(Text("--limit=", file.name, ":", file.fd.get()));
   argv.push_back(Text("--nofile=", plan_.limits.nofile));
   if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
   if (orders_.stdio == cell::JobStdio::kInherit) argv.push_back("--inherit");
   if (orders_.signal_mask != nullptr) TRY(sys::RestoreSignals(*orders_.signal_mask));
-  return sys::ExecuteDescriptor(init_.get(), argv, {});
+  return sys::ExecuteDescriptor(orders_.init, argv, {});
 }
 
 Status Child::Run(Stage& stage) {

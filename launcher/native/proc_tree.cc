@@ -19,28 +19,27 @@ constexpr const char* kHidden[] = {"kcore",         "keys", "timer_list", "sched
                                    "latency_stats", "acpi", "scsi"};
 constexpr const char* kReadOnly[] = {"sys", "irq", "bus", "fs", "sysrq-trigger"};
 
+// All names here are the kernel's own in a proc that nobody else has seen yet: none is a link.
+
 Status Cover(const ProcTree& proc, const char* name, int null_device) {
-  Result<UniqueFd> place = sys::OpenAt2(proc.mount.get(), name, O_PATH, sys::kResolveBeneath);
-  if (!place.ok() && place.error().err == ENOENT) return Ok();
-  UniqueFd target = TRY(std::move(place));
-  struct stat info = TRY(sys::Stat(target.get()));
+  Result<struct stat> info = sys::StatAt(proc.mount.get(), name);
+  if (!info.ok()) return info.error().err == ENOENT ? Ok() : Status(std::move(info).error());
   UniqueFd cover;
-  if (S_ISDIR(info.st_mode)) {
+  if (S_ISDIR(info->st_mode)) {
     cover = TRY(sys::MakeFileSystem("tmpfs", {{"size", "4k"}, {"mode", "0555"}},
                                     kAttributes | MOUNT_ATTR_RDONLY));
   } else {
     cover = TRY(sys::CloneMount(null_device, false));
   }
-  return sys::AttachMount(cover.get(), target.get()).With(Text("'/proc/", name, "'"));
+  return sys::AttachMountAt(cover.get(), proc.mount.get(), name);
 }
 
 Status Protect(const ProcTree& proc, const char* name) {
-  Result<UniqueFd> place = sys::OpenAt2(proc.mount.get(), name, O_PATH, sys::kResolveBeneath);
-  if (!place.ok() && place.error().err == ENOENT) return Ok();
-  UniqueFd target = TRY(std::move(place));
-  UniqueFd copy = TRY(sys::CloneMount(target.get(), false));
+  Result<UniqueFd> copied = sys::CloneMountAt(proc.mount.get(), name);
+  if (!copied.ok() && copied.error().err == ENOENT) return Ok();
+  UniqueFd copy = TRY(std::move(copied));
   TRY(sys::SetMountAttributes(copy.get(), kAttributes | MOUNT_ATTR_RDONLY, 0, false));
-  return sys::AttachMount(copy.get(), target.get()).With(Text("'/proc/", name, "'"));
+  return sys::AttachMountAt(copy.get(), proc.mount.get(), name);
 }
 
 // The kernel lets a user namespace mount a proc only where it sees a whole one already
@@ -71,8 +70,9 @@ Result<ProcTree> MakeProcTree(CellRoot& root) {
 
 Status MaskProcTree(CellRoot& root, const ProcTree& proc) {
   UniqueFd null_device = TRY(root.OpenTarget("/dev/null", cell::EntryKind::kFile));
-  for (const char* name : kHidden) TRY(Cover(proc, name, null_device.get()));
-  for (const char* name : kReadOnly) TRY(Protect(proc, name));
+  for (const char* name : kHidden)
+    TRY(Cover(proc, name, null_device.get()).With(Text("'/proc/", name, "'")));
+  for (const char* name : kReadOnly) TRY(Protect(proc, name).With(Text("'/proc/", name, "'")));
   return Ok();
 }
 

@@ -151,6 +151,13 @@ Result<struct stat> StatAt(int dir_fd, const std::string& path) {
   return info;
 }
 
+Status MakeFile(int dir_fd, const std::string& path, mode_t mode) {
+  TRY(RefuseNul("mknod", path));
+  if (::mknodat(dir_fd, path.c_str(), S_IFREG | mode, 0) < 0)
+    return Failure(Named("mknod", path, dir_fd));
+  return Ok();
+}
+
 Status MakeDirectory(int dir_fd, const std::string& path, mode_t mode) {
   TRY(RefuseNul("mkdir", path));
   if (::mkdirat(dir_fd, path.c_str(), mode) < 0) return Failure(Named("mkdir", path, dir_fd));

@@ -63,6 +63,8 @@ Result<struct stat> Stat(int fd);
 // fstatat(2) with AT_SYMLINK_NOFOLLOW.
 Result<struct stat> StatAt(int dir_fd, const std::string& path);
 
+// mknodat(2) of a new, empty plain file.
+Status MakeFile(int dir_fd, const std::string& path, mode_t mode);
 Status MakeDirectory(int dir_fd, const std::string& path, mode_t mode);
 Status RemoveFile(int dir_fd, const std::string& path);
 Status RemoveDirectory(int dir_fd, const std::string& path);

@@ -46,6 +46,13 @@ Result<UniqueFd> CloneMount(int fd, bool recursive) {
   return UniqueFd(mount);
 }
 
+Result<UniqueFd> CloneMountAt(int dir_fd, const char* path) {
+  constexpr unsigned kFlags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW;
+  int mount = Descriptor(::syscall(SYS_open_tree, dir_fd, path, kFlags));
+  if (mount < 0) return Failure(Text("open_tree clone '", path, "'"));
+  return UniqueFd(mount);
+}
+
 Status SetMountAttributes(int fd, uint64_t set, uint64_t clear, bool recursive) {
   struct mount_attr attributes = {};
   attributes.attr_set = set;
@@ -60,6 +67,12 @@ Status AttachMount(int mount_fd, int target_fd) {
   if (::syscall(SYS_move_mount, mount_fd, "", target_fd, "",
                 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
     return Failure(Text("move_mount (fd ", mount_fd, ")"));
+  return Ok();
+}
+
+Status AttachMountAt(int mount_fd, int dir_fd, const char* name) {
+  if (::syscall(SYS_move_mount, mount_fd, "", dir_fd, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+    return Failure(Text("move_mount to '", name, "' (dir fd ", dir_fd, ")"));
   return Ok();
 }
 

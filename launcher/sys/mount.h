@@ -28,11 +28,20 @@ Result<UniqueFd> MakeFileSystem(const char* type, std::initializer_list<FileSyst
 // inherited from the parent can be copied in no other way (EINVAL, measured).
 Result<UniqueFd> CloneMount(int fd, bool recursive);
 
+// The same without mounts below, of `path` below `dir_fd`, whose last component may be no link.
+// CRITICAL: links on the way are followed, so only for a path that is the caller's or the kernel's
+// own, or with a look at what came of it.
+Result<UniqueFd> CloneMountAt(int dir_fd, const char* path);
+
 // mount_setattr(2) on the mount `fd` is the root of: adds `set`, takes away `clear`.
 Status SetMountAttributes(int fd, uint64_t set, uint64_t clear, bool recursive);
 
 // move_mount(2) of the detached mount `mount_fd` onto what `target_fd` (O_PATH) stands for.
 Status AttachMount(int mount_fd, int target_fd);
+
+// The same onto `name` below `dir_fd`, a directory whose names are the caller's or the kernel's
+// own.
+Status AttachMountAt(int mount_fd, int dir_fd, const char* name);
 
 // Makes every mount of this namespace private: nothing propagates in or out.
 Status MakeAllMountsPrivate();

@@ -57,7 +57,7 @@ TEST_F(StageTest, EachStageIsNamedWhenItFails) {
       {"hostname", {SYS_sethostname, EPERM}},
       {"pivot", {SYS_pivot_root, EPERM}},
       {"privileges", {SYS_capset, EPERM}},
-      {"descriptors", {SYS_dup3, EMFILE}},
+      {"descriptors", {SYS_close_range, EPERM}},
       {"exec", {SYS_execveat, EACCES}},
   };
   for (const StageRow& row : rows) ExpectFailure(row);
