@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <exception>
 
+#include "probe/cli/cgroup_command.h"
 #include "probe/cli/host_command.h"
 
 namespace {
 
+using taskcell::probe::CgroupOptions;
 using taskcell::probe::HostOptions;
 
 void AddHostOptions(CLI::App& app, HostOptions& options) {
@@ -19,6 +21,19 @@ void AddHostOptions(CLI::App& app, HostOptions& options) {
   app.add_option("--explain", options.explain, "Explain the row of this id and look at nothing");
   app.add_flag("--json", options.json, "Print the report as one JSON object");
   app.add_flag("--quiet", options.quiet, "Print the verdict line only");
+}
+
+void AddCgroupOptions(CLI::App& app, CgroupOptions& options) {
+  app.add_option("--root", options.root,
+                 "Look at the files below this directory instead of at this host");
+  app.add_option("--uid", options.uid, "Judge for this uid instead of the caller's");
+  CLI::Option* user = app.add_option("--user", options.user, "The user's own service manager");
+  CLI::Option* pid = app.add_option("--pid", options.pid, "The cgroup of this process");
+  CLI::Option* path =
+      app.add_option("--path", options.path, "This cgroup, as /proc/self/cgroup names it");
+  user->excludes(pid)->excludes(path);
+  pid->excludes(path);
+  app.add_flag("--json", options.json, "Print one JSON object");
 }
 
 int Main(int argc, char** argv) {
@@ -34,11 +49,17 @@ int Main(int argc, char** argv) {
   CLI::App* host = app.add_subcommand("host", "Judge the whole host (the default)");
   AddHostOptions(*host, options);
 
+  CgroupOptions cgroup_options;
+  CLI::App* cgroup =
+      app.add_subcommand("cgroup", "Draw the delegation chain and mark where it breaks");
+  AddCgroupOptions(*cgroup, cgroup_options);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : taskcell::probe::kExitUsage;
   }
+  if (cgroup->parsed()) return taskcell::probe::CgroupCommand(cgroup_options);
   return taskcell::probe::HostCommand(options);
 }
 

@@ -56,8 +56,9 @@ Advice AskForDirectory(const Question& question) {
   return {{},
           Who::kAdmin,
           Text("as administrator: taskcell-probe delegate --user ", user,
-               " --apply; by hand: turn ", Name(question.controller),
-               " on in cgroup.subtree_control from the root down, make ", directory,
+               " --apply; by hand: turn memory, pids and cpu on in cgroup.subtree_control from the "
+               "root down, make ",
+               directory,
                ", give the user that directory with its cgroup.procs, cgroup.threads and "
                "cgroup.subtree_control, and move the user's shell into ",
                directory, "/", kSupervisor)};

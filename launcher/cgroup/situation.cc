@@ -90,6 +90,14 @@ bool HasSystemd(sys::FileTree& tree, const Chain& unified) {
   return tree.Look(unified.hierarchy.mount_point + "/init.scope").present();
 }
 
+void PlaceSubject(sys::FileTree& tree, const Subject& subject, uint32_t uid, Hierarchy& hierarchy) {
+  if (!subject.cgroup_path.empty()) hierarchy.own_path = subject.cgroup_path;
+  if (!subject.user_manager) return;
+  std::string path = Text("/user.slice/user-", uid, ".slice/user@", uid, ".service");
+  bool runs = hierarchy.unified && tree.Look(hierarchy.mount_point + path).present();
+  hierarchy.own_path = runs ? path : hierarchy.mount_root;
+}
+
 bool HoldsLimits(const Hierarchy& hierarchy) {
   if (hierarchy.unified) return true;
   for (Controller controller : kControllers) {
@@ -199,7 +207,7 @@ Situation ReadSituation(sys::FileTree& tree, const Subject& subject) {
   situation.mode = layout->mode;
   for (Hierarchy& hierarchy : layout->hierarchies) {
     if (!HoldsLimits(hierarchy)) continue;
-    if (!subject.cgroup_path.empty()) hierarchy.own_path = subject.cgroup_path;
+    PlaceSubject(tree, subject, situation.around.uid, hierarchy);
     situation.chains.push_back(ReadChain(tree, hierarchy, situation.around.uid));
     Complete(tree, situation.chains.back(), situation.around);
   }

@@ -64,6 +64,9 @@ struct Subject {
   std::optional<uint32_t> uid;   // else as /proc/self/status says
   std::string process = "self";  // a directory of /proc
   std::string cgroup_path;       // in place of the process's own, "" for that
+  // In place of both: the cgroup of the user's own service manager where that runs, else the root
+  // of what is mounted. What would hold for a user who is not here.
+  bool user_manager = false;
 };
 
 // All that the limits are decided from.

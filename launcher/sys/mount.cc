@@ -63,6 +63,15 @@ Status SetMountAttributes(int fd, uint64_t set, uint64_t clear, bool recursive) 
   return Ok();
 }
 
+Status MapMountIds(int mount_fd, int user_ns_fd) {
+  struct mount_attr attributes = {};
+  attributes.attr_set = MOUNT_ATTR_IDMAP;
+  attributes.userns_fd = static_cast<unsigned>(user_ns_fd);
+  if (::syscall(SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
+    return Failure(Text("mount_setattr IDMAP (fd ", mount_fd, ")"));
+  return Ok();
+}
+
 Status AttachMount(int mount_fd, int target_fd) {
   if (::syscall(SYS_move_mount, mount_fd, "", target_fd, "",
                 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)

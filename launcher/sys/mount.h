@@ -36,6 +36,10 @@ Result<UniqueFd> CloneMountAt(int dir_fd, const char* path);
 // mount_setattr(2) on the mount `fd` is the root of: adds `set`, takes away `clear`.
 Status SetMountAttributes(int fd, uint64_t set, uint64_t clear, bool recursive);
 
+// mount_setattr(2) with MOUNT_ATTR_IDMAP on the detached mount: its ids are seen through the user
+// namespace `user_ns_fd`.
+Status MapMountIds(int mount_fd, int user_ns_fd);
+
 // move_mount(2) of the detached mount `mount_fd` onto what `target_fd` (O_PATH) stands for.
 Status AttachMount(int mount_fd, int target_fd);
 

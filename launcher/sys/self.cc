@@ -62,7 +62,8 @@ Result<FileSystem> FileSystemOf(int fd) {
   struct statfs info = {};
   if (::fstatfs(fd, &info) < 0) return Failure(Text("fstatfs (fd ", fd, ")"));
   return FileSystem{static_cast<uint64_t>(info.f_type),
-                    info.f_blocks * static_cast<uint64_t>(info.f_bsize)};
+                    info.f_blocks * static_cast<uint64_t>(info.f_bsize),
+                    info.f_bavail * static_cast<uint64_t>(info.f_bsize)};
 }
 
 Result<uint32_t> AccessMode(int fd) {

@@ -27,11 +27,12 @@ Result<uint64_t> ResourceLimit(int resource);
 // gethostname(2).
 Result<std::string> HostName();
 
-// fstatfs(2): the magic number of the file system `fd` is on, and its size (blocks times block
-// size). `fd` may be O_PATH.
+// fstatfs(2): the magic number of the file system `fd` is on, its size (blocks times block size)
+// and what an ordinary user may still write. `fd` may be O_PATH.
 struct FileSystem {
   uint64_t type = 0;
   uint64_t size_bytes = 0;
+  uint64_t free_bytes = 0;
 };
 Result<FileSystem> FileSystemOf(int fd);
 

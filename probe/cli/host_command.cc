@@ -2,11 +2,12 @@
 
 #include <unistd.h>
 
-#include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "probe/cli/output.h"
+#include "probe/cli/subject.h"
 #include "probe/facts/host_facts.h"
+#include "probe/facts/look_live.h"
 #include "probe/print/print.h"
 #include "probe/rules/report.h"
 #include "probe/rules/topics.h"
@@ -30,15 +31,11 @@ int StatusOf(Verdict verdict) {
 
 Result<FactsRequest> RequestOf(const HostOptions& options, sys::FileTree& tree) {
   FactsRequest request;
-  request.subject.uid = options.uid;
+  request.subject = TRY(SubjectOf(options.user, options.uid, tree));
   request.user = options.user;
   request.subuid = options.subuid;
   request.subgid = options.subgid;
-  if (options.user.empty() || options.uid) return request;
-  constexpr std::size_t kMaxPasswdBytes = 4U << 20U;
-  request.subject.uid = UserId(tree.Read("/etc/passwd", kMaxPasswdBytes).text, options.user);
-  if (request.subject.uid) return request;
-  return Error(Kind::kUsage, Text("--user: there is no user '", Printable(options.user), "'"));
+  return request;
 }
 
 int Explain(const HostOptions& options) {
@@ -55,13 +52,15 @@ int Explain(const HostOptions& options) {
 
 int HostCommand(const HostOptions& options) {
   if (!options.explain.empty()) return Explain(options);
-  Result<sys::RootedTree> tree = options.root.empty()
-                                     ? sys::RootedTree::OpenHost()
-                                     : sys::RootedTree::OpenDirectory(options.root);
+  Result<sys::RootedTree> tree = OpenTree(options.root);
   if (!tree.ok()) return Complain(tree.error());
   Result<FactsRequest> request = RequestOf(options, tree.value());
   if (!request.ok()) return Complain(request.error());
-  Report report = Judge(ReadHostFacts(tree.value(), request.value()));
+  HostFacts facts = ReadHostFacts(tree.value(), request.value());
+  // Trials tell of the caller, not of another user.
+  bool own = facts.cgroups.around.uid == ::geteuid();
+  if (tree->is_this_host() && own) facts.live = LookLive(tree.value(), facts);
+  Report report = Judge(facts);
   std::string text;
   if (options.json)
     text = JsonOf(report);

@@ -8,6 +8,8 @@ HostFacts ReadHostFacts(sys::FileTree& tree, const FactsRequest& request) {
   if (!request.user.empty()) facts.cgroups.around.user = request.user;
   facts.files = ReadFileFacts(tree);
   facts.subids = ReadSubidFacts(tree, request.subuid, request.subgid);
+  facts.systemd = ReadSystemdFacts(tree, facts.cgroups);
+  facts.engines = ReadEngineFacts(tree, facts.cgroups.around.uid);
   return facts;
 }
 

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "launcher/cgroup/situation.h"
+#include "probe/facts/engine_facts.h"
 #include "probe/facts/file_facts.h"
 #include "probe/facts/live_facts.h"
 #include "probe/facts/subid_facts.h"
+#include "probe/facts/systemd_facts.h"
 
 namespace taskcell::probe {
 
@@ -15,6 +17,8 @@ struct HostFacts {
   cgroup::Situation cgroups;
   FileFacts files;
   SubidFacts subids;
+  SystemdFacts systemd;
+  EngineFacts engines;
   std::optional<LiveFacts> live;  // only of the running host, or collected there
 };
 

@@ -23,7 +23,7 @@ struct Trial {
 // A socket of an engine, as this process may use it.
 struct SocketAccess {
   std::string path;
-  int err = 0;  // of connect(2); 0: something answered
+  int err = 0;  // of access(2) for reading and writing; 0: this user may use it
 };
 
 // The room on a file system.

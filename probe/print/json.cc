@@ -5,17 +5,6 @@
 namespace taskcell::probe {
 namespace {
 
-void AddLimit(JsonText& json, const cgroup::Diagnosis& limit) {
-  json.Open('{').Key("state").String(Name(limit.state)).Key("reason").String(limit.reason);
-  json.Key("who").String(Name(limit.who)).Key("fix").String(limit.fix).Key("outer_limit");
-  if (limit.outer_limit)
-    json.Unsigned(*limit.outer_limit);
-  else
-    json.Null();
-  json.Key("outer_file").String(limit.outer_file).Key("level").String(limit.level);
-  json.Key("file").String(limit.file).Key("place").String(limit.place).Close('}');
-}
-
 void AddAssessment(JsonText& json, const Assessment& assessment) {
   json.Open('{').Key("state").String(assessment.state).Key("reason").String(assessment.reason);
   json.Key("who").String(Name(assessment.who)).Key("fix").String(assessment.fix).Close('}');
@@ -44,6 +33,17 @@ std::string_view OverallName(cgroup::LimitState overall) {
 
 }  // namespace
 
+void AddDiagnosis(JsonText& json, const cgroup::Diagnosis& limit) {
+  json.Open('{').Key("state").String(Name(limit.state)).Key("reason").String(limit.reason);
+  json.Key("who").String(Name(limit.who)).Key("fix").String(limit.fix).Key("outer_limit");
+  if (limit.outer_limit)
+    json.Unsigned(*limit.outer_limit);
+  else
+    json.Null();
+  json.Key("outer_file").String(limit.outer_file).Key("level").String(limit.level);
+  json.Key("file").String(limit.file).Key("place").String(limit.place).Close('}');
+}
+
 std::string JsonOf(const Report& report) {
   JsonText json;
   json.Open('{')
@@ -55,7 +55,7 @@ std::string JsonOf(const Report& report) {
   json.Key("overall").String(OverallName(report.overall)).Key("limits").Open('{');
   for (std::size_t i = 0; i < report.limits.size(); ++i) {
     json.Key(Name(cgroup::kControllers[i]));
-    AddLimit(json, report.limits[i]);
+    AddDiagnosis(json, report.limits[i]);
   }
   json.Close('}').Key("userns");
   AddAssessment(json, report.userns);

@@ -4,7 +4,14 @@
 
 #include "probe/rules/report.h"
 
+namespace taskcell {
+class JsonText;
+}
+
 namespace taskcell::probe {
+
+// Adds the object of one limit.
+void AddDiagnosis(JsonText& json, const cgroup::Diagnosis& limit);
 
 // How a report is shown to a person.
 struct TableStyle {

@@ -94,8 +94,20 @@ void AddRow(std::string& out, const Finding& finding, std::size_t id_width,
               style.width);
   if (const Topic* topic = FindTopic(finding.id))
     AddFolded(out, "  why    ", topic->why, style.width);
-  // A command is never folded: it is there to be copied.
-  if (!finding.fix.empty()) out += Text(WhoSays(finding.who), finding.fix, '\n');
+}
+
+// A command is never folded: it is there to be copied. One that stands above is not said again.
+void AddFix(std::string& out, const Report& report, std::size_t at) {
+  const Finding& finding = report.findings[at];
+  if (finding.fix.empty() || finding.verdict == Verdict::kReady) return;
+  std::string_view above;
+  for (std::size_t i = 0; i < at; ++i) {
+    if (report.findings[i].fix == finding.fix) above = report.findings[i].id;
+  }
+  if (above.empty())
+    out += Text(WhoSays(finding.who), finding.fix, '\n');
+  else
+    out += Text(WhoSays(finding.who), "as for ", above, '\n');
 }
 
 }  // namespace
@@ -106,7 +118,10 @@ std::string TableOf(const Report& report, const TableStyle& style) {
   std::string out = Coloured(report.Headline(), report.verdict, style) + "\n\n";
   std::size_t id_width = 0;
   for (const Finding& each : report.findings) id_width = std::max(id_width, each.id.size());
-  for (const Finding& each : report.findings) AddRow(out, each, id_width, bounded);
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    AddRow(out, report.findings[i], id_width, bounded);
+    AddFix(out, report, i);
+  }
   return out;
 }
 

@@ -1,6 +1,10 @@
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include "launcher/base/text.h"
+#include "launcher/cgroup/advice.h"
+#include "probe/facts/trials.h"
 #include "probe/rules/report.h"
 #include "probe/rules/subid_rules.h"
 
@@ -61,6 +65,15 @@ Finding UsernsFromFiles(const HostFacts& facts) {
         Text("as administrator, best an AppArmor profile for taskcell: ", kProfile,
              "; or for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"));
   }
+  if (std::string value = BlockingSetting(facts, "RestrictNamespaces"); !root && !value.empty()) {
+    const Unit& own = *facts.systemd.own;
+    finding.found.push_back({own.files.back(), "RestrictNamespaces=" + value});
+    return no(Verdict::kNot,
+              Text("RestrictNamespaces= of ", Printable(own.name), " forbids namespaces"),
+              Who::kAdmin,
+              cgroup::DropIn(own.name, "RestrictNamespaces=no",
+                             Text("systemctl restart ", ShellWord(own.name))));
+  }
   std::string_view seccomp = FieldOf(files.File(kStatus).text, "Seccomp");
   if (!facts.live && seccomp == "2") {
     finding.found.push_back({std::string(kStatus), "Seccomp: 2"});
@@ -73,17 +86,49 @@ Finding UsernsFromFiles(const HostFacts& facts) {
   return finding;
 }
 
-std::string UsernsState(const Finding& finding, const FileFacts& files) {
+bool IsRestricted(const Finding& finding, const FileFacts& files) {
+  return finding.verdict == Verdict::kNot && files.Number(kAppArmorRestriction) == 1U &&
+         finding.found.back().file == kOwnProfile;
+}
+
+std::string UsernsState(const Finding& finding, bool restricted) {
   if (finding.verdict == Verdict::kUnknown) return "unknown";
   if (finding.verdict != Verdict::kNot) return "yes";
-  bool restricted = !finding.found.empty() && finding.found.back().file == kOwnProfile &&
-                    files.Number(kAppArmorRestriction) == 1U;
   return restricted ? "restricted" : "no";
+}
+
+// A trial outweighs what files let expect: something that no file shows may forbid it, and a
+// profile may allow it.
+void AddTrial(const HostFacts& facts, Finding& finding) {
+  const Trial* trial = facts.live ? facts.live->Find("user-namespace") : nullptr;
+  if (trial == nullptr || trial->outcome == Outcome::kUnknown) return;
+  finding.found.push_back({"trial", Text(Name(trial->outcome), trial->err == 0 ? "" : " ",
+                                         ErrorName(trial->err), " ", trial->detail)});
+  bool works = trial->outcome == Outcome::kWorks;
+  if (works && finding.verdict == Verdict::kNot) {
+    finding.verdict = Verdict::kNote;
+    finding.reason = "user namespaces can be made by this program, although: " + finding.reason;
+  }
+  if (works || finding.verdict != Verdict::kReady) return;
+  finding.verdict = Verdict::kNot;
+  finding.reason = Text("a user namespace cannot be made or used: ", Printable(trial->detail));
+  bool used_up = trial->err == ENOSPC || trial->err == EUSERS;
+  finding.who = used_up ? Who::kAdmin : Who::kOuter;
+  finding.fix = used_up ? "the limit (user.max_user_namespaces) is used up here or in an outer "
+                          "namespace, or they "
+                          "are nested 32 deep: end what uses them, or as administrator raise it"
+                        : "a seccomp filter or security module of whatever started this process "
+                          "refuses it: there, "
+                          "allow unshare, clone and mount (a container: --security-opt "
+                          "seccomp=unconfined; a unit: "
+                          "RestrictNamespaces=no)";
 }
 
 void AddUserns(const HostFacts& facts, Report& report) {
   Finding finding = UsernsFromFiles(facts);
-  report.userns = {UsernsState(finding, facts.files), finding.reason, finding.who, finding.fix};
+  bool restricted = IsRestricted(finding, facts.files);
+  AddTrial(facts, finding);
+  report.userns = {UsernsState(finding, restricted), finding.reason, finding.who, finding.fix};
   report.findings.push_back(std::move(finding));
 }
 
@@ -139,10 +184,36 @@ void AddMappers(const HostFacts& facts, Report& report) {
   report.findings.push_back(std::move(finding));
 }
 
+// Inside a user namespace the kernel may have forbidden setgroups(2) for good.
+void AddSetgroups(const HostFacts& facts, Report& report) {
+  if (!facts.files.File("/proc/self/setgroups").present()) return;
+  Finding finding{"setgroups",
+                  Verdict::kReady,
+                  "supplementary groups can be given up",
+                  Who::kNone,
+                  "",
+                  {Seen(facts.files, "/proc/self/setgroups")}};
+  if (facts.files.Line("/proc/self/setgroups") == "deny") {
+    finding.verdict = Verdict::kNote;
+    finding.reason =
+        "setgroups is denied in this user namespace, so a process keeps its supplementary groups";
+    finding.who = Who::kOuter;
+    finding.fix =
+        "make the outer namespace with newuidmap and newgidmap, which need no such denial";
+  }
+  finding.found.push_back(
+      {"/proc/self/uid_map",
+       Text(Split(facts.files.Line("/proc/self/uid_map"), '\n').size(),
+            facts.cgroups.around.in_user_namespace ? " ranges: in an inner user namespace"
+                                                   : " range: in the initial user namespace")});
+  report.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void JudgeNamespaces(const HostFacts& facts, Report& report) {
   AddUserns(facts, report);
+  AddSetgroups(facts, report);
   AddSubids(facts, report);
   AddMappers(facts, report);
 }

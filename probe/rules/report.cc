@@ -63,6 +63,11 @@ Report Judge(const HostFacts& facts) {
   Report report;
   JudgeLimits(facts, report);
   JudgeNamespaces(facts, report);
+  JudgeKernel(facts, report);
+  JudgeSystemd(facts, report);
+  JudgeSecurity(facts, report);
+  JudgeEngines(facts, report);
+  JudgeResources(facts, report);
   report.verdict = Verdict::kReady;
   for (const Finding& finding : report.findings)
     report.verdict = std::max(report.verdict, finding.verdict);

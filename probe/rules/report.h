@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/cgroup/diagnosis.h"
@@ -38,5 +39,13 @@ Report Judge(const HostFacts& facts);
 // The families, each adding its rows.
 void JudgeLimits(const HostFacts& facts, Report& report);
 void JudgeNamespaces(const HostFacts& facts, Report& report);
+void JudgeKernel(const HostFacts& facts, Report& report);
+void JudgeSystemd(const HostFacts& facts, Report& report);
+void JudgeSecurity(const HostFacts& facts, Report& report);
+void JudgeEngines(const HostFacts& facts, Report& report);
+void JudgeResources(const HostFacts& facts, Report& report);
+
+// The value of a hardening setting of the unit this process is in where it is on, else "". Pure.
+std::string BlockingSetting(const HostFacts& facts, std::string_view name);
 
 }  // namespace taskcell::probe

@@ -5,6 +5,7 @@
 
 #include "launcher/base/json_value.h"
 #include "launcher/base/text.h"
+#include "launcher/sys/file.h"
 #include "probe/print/print.h"
 #include "probe/rules/topics.h"
 #include "tests/unit/probe/rules/good_host.h"
@@ -129,6 +130,19 @@ TEST(TableTest, VerdictIsFirstAndCommandsStayWhole) {
   EXPECT_THAT(table, HasSubstr(report.userns.fix + "\n"));
   EXPECT_THAT(table, Not(HasSubstr("\x1b")));
   EXPECT_THAT(TableOf(report, {true, 80}), HasSubstr("\x1b[31mnot"));
+}
+
+TEST(TopicsTest, ManualHasExactlyTheRows) {
+  std::string page = sys::ReadFile(AT_FDCWD, TASKCELL_MANUAL, 1U << 20U).value();
+  std::size_t start = page.find(".Sh ROWS");
+  std::string_view section = std::string_view(page).substr(start, page.find(".Sh JSON") - start);
+  std::vector<std::string> in_page;
+  for (std::string_view line : Split(section, '\n')) {
+    if (line.starts_with(".It Li ")) in_page.emplace_back(line.substr(7));
+  }
+  std::vector<std::string> in_table;
+  for (const Topic& topic : AllTopics()) in_table.emplace_back(topic.id);
+  EXPECT_EQ(in_page, in_table);
 }
 
 TEST(TopicsTest, IdsAreUniqueAndEveryTextIsThere) {

@@ -1,0 +1,164 @@
+#include "probe/facts/trial_namespaces.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+#include "launcher/sys/mount.h"
+#include "launcher/sys/process.h"
+#include "launcher/sys/self.h"
+
+namespace taskcell::probe {
+namespace {
+
+// Whether TryUserNamespace succeeded in this process: without it nothing below can be told.
+bool in_namespaces = false;
+
+Status MapOwnIds(uid_t uid, gid_t gid) {
+  // ENOENT: a kernel without it needs no such step.
+  Status denied = sys::WriteControl(AT_FDCWD, "/proc/self/setgroups", "deny");
+  if (!denied.ok() && denied.error().err != ENOENT) return denied;
+  TRY(sys::WriteControl(AT_FDCWD, "/proc/self/uid_map", Text("0 ", uid, " 1")));
+  return sys::WriteControl(AT_FDCWD, "/proc/self/gid_map", Text("0 ", gid, " 1"));
+}
+
+Status EnterNamespaces() {
+  uid_t uid = ::geteuid();
+  gid_t gid = ::getegid();
+  TRY(sys::Unshare(CLONE_NEWUSER | CLONE_NEWNS));
+  TRY(MapOwnIds(uid, gid));
+  return sys::MakeAllMountsPrivate();  // where AppArmor's restriction shows
+}
+
+bool IsLoaded(const TrialGround& ground, std::string_view type) {
+  std::vector<std::string_view> words = Words(ground.filesystems);
+  return std::find(words.begin(), words.end(), type) != words.end();
+}
+
+Tried Made(const Result<UniqueFd>& mount) { return mount.ok() ? Works() : Failed(mount.error()); }
+
+Tried NoNamespaces() { return Untried("no user namespace to try it in"); }
+
+// Process file systems belong to a pid namespace, which begins with a child.
+Tried MakeProc(std::initializer_list<sys::FileSystemOption> options) {
+  if (!in_namespaces) return NoNamespaces();
+  Result<sys::Cloned> cloned = sys::CloneProcess(CLONE_NEWPID);
+  if (!cloned.ok()) return Failed(cloned.error());
+  if (cloned->in_child) {
+    Result<UniqueFd> mount = sys::MakeFileSystem("proc", options, MOUNT_ATTR_NOSUID);
+    sys::ExitNow(mount.ok() ? 0 : mount.error().err);
+  }
+  Result<sys::ExitInfo> ended = cloned->child.Wait();
+  if (!ended.ok() || ended->signal != 0)
+    return Untried("the child of the new pid namespace was killed");
+  return ended->status == 0 ? Works() : Failed(ended->status, "mount of proc");
+}
+
+Result<UniqueFd> OtherUserNamespace() {
+  sys::Pipe pipe = TRY(sys::MakePipe());
+  sys::Cloned cloned = TRY(sys::CloneProcess(CLONE_NEWUSER));
+  if (cloned.in_child) {
+    pipe.write_end.Reset();
+    std::array<char, 1> end;
+    (void)sys::Read(pipe.read_end.get(), end);  // until the parent is done
+    sys::ExitNow(0);
+  }
+  std::string proc = Text("/proc/", cloned.child.pid());
+  TRY(sys::WriteControl(AT_FDCWD, proc + "/uid_map", "0 100000 65536"));
+  TRY(sys::WriteControl(AT_FDCWD, proc + "/gid_map", "0 100000 65536"));
+  return sys::Open(proc + "/ns/user", O_RDONLY);
+}
+
+std::string TypeName(uint64_t magic) {
+  switch (magic) {
+    case 0xEF53:
+      return "ext4";
+    case 0x58465342:
+      return "xfs";
+    case 0x9123683E:
+      return "btrfs";
+    case 0x01021994:
+      return "tmpfs";
+    case 0x794C7630:
+      return "overlay";
+    case 0x2FC12FC1:
+      return "zfs";
+    default:
+      return Text("file system type ", magic);
+  }
+}
+
+}  // namespace
+
+Tried Failed(int err, std::string step) {
+  bool absent =
+      err == ENOSYS || err == EINVAL || err == ENODEV || err == EOPNOTSUPP || err == E2BIG;
+  bool forbidden = err == EPERM || err == EACCES || err == ENOSPC || err == EUSERS;
+  Outcome outcome = absent ? Outcome::kAbsent : forbidden ? Outcome::kForbidden : Outcome::kUnknown;
+  return {outcome, err, std::move(step)};
+}
+
+Tried Failed(const Error& error) { return Failed(error.err, error.text); }
+
+Tried TryUserNamespace(const TrialGround&) {
+  Status entered = EnterNamespaces();
+  in_namespaces = entered.ok();
+  return entered.ok() ? Works() : Failed(entered.error());
+}
+
+Tried TryMountApi(const TrialGround&) {
+  if (!in_namespaces) return NoNamespaces();
+  return Made(sys::MakeFileSystem("tmpfs", {}, MOUNT_ATTR_NOSUID));
+}
+
+Tried TryTmpfs(const TrialGround&) {
+  if (!in_namespaces) return NoNamespaces();
+  return Made(
+      sys::MakeFileSystem("tmpfs", {{"size", "1m"}, {"nr_inodes", "16"}}, MOUNT_ATTR_NOSUID));
+}
+
+Tried TryMountAttributes(const TrialGround&) {
+  if (!in_namespaces) return NoNamespaces();
+  Result<UniqueFd> mount = sys::MakeFileSystem("tmpfs", {}, 0);
+  if (!mount.ok()) return Untried("no mount to try it on");
+  Status set =
+      sys::SetMountAttributes(mount->get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSYMFOLLOW, 0, false);
+  return set.ok() ? Works() : Failed(set.error());
+}
+
+Tried TryOverlay(const TrialGround& ground) {
+  if (!in_namespaces) return NoNamespaces();
+  if (!IsLoaded(ground, "overlay")) return Untried("not loaded, and trying would load it");
+  return Made(sys::MakeFileSystem("overlay", {{"lowerdir", "/usr:/etc"}}, MOUNT_ATTR_RDONLY));
+}
+
+Tried TryProc(const TrialGround&) { return MakeProc({}); }
+
+Tried TryProcSubset(const TrialGround&) { return MakeProc({{"subset", "pid"}}); }
+
+Tried TryIdMapped(const TrialGround& ground) {
+  if (::geteuid() != 0) return Untried("only root may map the ids of a mount of the host");
+  std::string path = ground.home.empty() ? "/" : ground.home;
+  Result<UniqueFd> directory = sys::Open(path, O_PATH | O_DIRECTORY);
+  if (!directory.ok()) return Untried("the home directory cannot be opened");
+  Result<UniqueFd> mount = sys::CloneMount(directory->get(), false);
+  if (!mount.ok()) return Failed(mount.error());
+  Result<UniqueFd> other = OtherUserNamespace();
+  if (!other.ok()) return Untried("no user namespace to map with");
+  Result<sys::FileSystem> type = sys::FileSystemOf(directory->get());
+  std::string on = Text(path, " (", type.ok() ? TypeName(type->type) : "?", ")");
+  Status mapped = sys::MapMountIds(mount->get(), other->get());
+  if (mapped.ok()) return Works(on);
+  Tried failed = Failed(mapped.error());
+  failed.detail = on;
+  return failed;
+}
+
+}  // namespace taskcell::probe

@@ -1,0 +1,267 @@
+// Rows beside the limits: each breaks one thing of a good host.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "probe/print/print.h"
+#include "probe/rules/topics.h"
+#include "tests/unit/probe/rules/good_host.h"
+
+namespace taskcell::probe {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const Finding& Row(const Report& report, std::string_view id) {
+  static const Finding kNone{"(no such row)", Verdict::kUnknown, ""};
+  for (const Finding& each : report.findings) {
+    if (each.id == id) return each;
+  }
+  return kNone;
+}
+
+LiveFacts GoodLive() {
+  LiveFacts live;
+  for (const char* feature :
+       {"openat2", "clone3", "clone-into-cgroup", "pidfd", "close-range", "landlock",
+        "seccomp-filter", "seccomp-notify", "user-namespace", "mount-api", "tmpfs", "mount-setattr",
+        "overlay", "proc", "proc-subset", "idmapped-mounts"})
+    live.trials.push_back({feature, Outcome::kWorks, 0, ""});
+  live.runtime_directory = "/run/user/1500";
+  live.engine_socket = "/run/user/1500/podman/podman.sock";
+  live.unix_time_s = 1'800'000'000;
+  live.max_tasks = 10'000;
+  live.own_tasks = 12;
+  live.spaces.push_back({"/home/a", uint64_t{100} << 30U, uint64_t{50} << 30U});
+  return live;
+}
+
+class HostRules : public testing::Test {
+ protected:
+  Report Judged() {
+    HostFacts facts = host.Facts();
+    facts.live = live;
+    return Judge(facts);
+  }
+  Trial& trial(std::string_view feature) {
+    for (Trial& each : live.trials) {
+      if (each.feature == feature) return each;
+    }
+    return live.trials.front();
+  }
+  void InService(std::string_view settings) {
+    host.Process(GoodHost::kUser, "0::/system.slice/gw.service\n", test::kUnifiedMount);
+    host.Cgroup(GoodHost::kRoot + "/system.slice", 0, "cpu memory pids", "cpu memory pids");
+    host.Cgroup(GoodHost::kRoot + "/system.slice/gw.service", GoodHost::kUser, "cpu memory pids",
+                "");
+    host.Put("/etc/systemd/system/gw.service",
+             Text("[Service]\nUser=agent1\nDelegate=yes\n", settings));
+  }
+  GoodHost host;
+  LiveFacts live = GoodLive();
+};
+
+TEST_F(HostRules, GoodHostIsReadyAndEveryRowHasATopic) {
+  Report report = Judged();
+  EXPECT_EQ(report.verdict, Verdict::kReady) << TableOf(report, {});
+  for (const Finding& each : report.findings) EXPECT_NE(FindTopic(each.id), nullptr) << each.id;
+}
+
+// E02: an old systemd lacks cpuset, which is no limit of a cell.
+TEST_F(HostRules, OldSystemdIsANoteAboutCpuset) {
+  host.Put("/usr/lib/systemd/libsystemd-shared-241.so", "");
+  Report report = Judged();
+  EXPECT_EQ(Row(report, "systemd.manager").verdict, Verdict::kNote);
+  EXPECT_THAT(Row(report, "systemd.manager").reason, HasSubstr("cpuset"));
+  EXPECT_EQ(report.verdict, Verdict::kReady);
+}
+
+// E08: a matter of lifetime, not of limits.
+TEST_F(HostRules, MissingLingerIsANote) {
+  Report report = Judged();
+  EXPECT_EQ(Row(report, "systemd.linger").verdict, Verdict::kNote);
+  EXPECT_THAT(Row(report, "systemd.linger").fix, HasSubstr("loginctl enable-linger agent1"));
+  EXPECT_THAT(Row(report, "systemd.linger").reason, HasSubstr("limits are not touched"));
+  host.Put("/var/lib/systemd/linger/agent1", "");
+  EXPECT_EQ(Row(Judged(), "systemd.linger").verdict, Verdict::kReady);
+}
+
+// E05 and E06 as rows of their own.
+TEST_F(HostRules, RuntimeDirectoryBusAndVariable) {
+  live.runtime_directory = "/run/user/0";
+  EXPECT_THAT(Row(Judged(), "systemd.runtime-directory").fix,
+              HasSubstr("export XDG_RUNTIME_DIR=/run/user/1500"));
+  host.Remove("/run/user/1500/bus");
+  EXPECT_EQ(Row(Judged(), "systemd.runtime-directory").who, Who::kAdmin);
+  host.Remove("/run/user/1500");
+  EXPECT_EQ(Row(Judged(), "systemd.runtime-directory").who, Who::kUser);
+}
+
+TEST_F(HostRules, DelegateConfiguredAgainstLive) {
+  host.Put("/usr/lib/systemd/system/user@.service", "[Service]\nDelegate=pids memory\n");
+  EXPECT_THAT(Row(Judged(), "systemd.delegate").reason, HasSubstr("does not name cpu"));
+  host.Put("/etc/systemd/system/user@.service.d/t.conf", "[Service]\nDelegate=cpu\n");
+  EXPECT_EQ(Row(Judged(), "systemd.delegate").verdict, Verdict::kReady);
+  host.Put(GoodHost::kManager + "/cgroup.controllers", "memory pids\n");
+  Report report = Judged();
+  EXPECT_THAT(Row(report, "systemd.delegate").reason, HasSubstr("does not have it"));
+  EXPECT_THAT(Row(report, "systemd.delegate").fix, HasSubstr("daemon-reload"));
+}
+
+TEST_F(HostRules, WithoutSystemdNothingOfItIsNamed) {
+  host.Remove("/run/systemd/system");
+  host.Process(GoodHost::kUser, "0::/d\n", test::kUnifiedMount);
+  host.Cgroup(GoodHost::kRoot + "/d", GoodHost::kUser, "cpu memory pids", "");
+  std::string table = TableOf(Judged(), {});
+  for (const char* word : {"linger", "systemctl", "user@"})
+    EXPECT_THAT(table, Not(HasSubstr(word)));
+}
+
+// E27: the limit of the user, not the cell's.
+TEST_F(HostRules, TasksOfTheUserNearTheirLimit) {
+  live.own_tasks = 9'900;
+  EXPECT_EQ(Row(Judged(), "host.tasks").verdict, Verdict::kNote);
+  live.max_tasks = ~uint64_t{0};
+  EXPECT_EQ(Row(Judged(), "host.tasks").verdict, Verdict::kReady);
+}
+
+// E33 and E34 on the running host: a trial outweighs what the files let expect.
+TEST_F(HostRules, TrialOfTheUserNamespaceDecides) {
+  trial("user-namespace") = {"user-namespace", Outcome::kForbidden, EPERM, "unshare"};
+  Report report = Judged();
+  EXPECT_EQ(report.userns.state, "no");
+  EXPECT_EQ(report.userns.who, Who::kOuter);
+  EXPECT_THAT(report.userns.fix, Not(HasSubstr("AppArmor")));
+  trial("user-namespace").err = ENOSPC;
+  report = Judged();
+  EXPECT_EQ(report.userns.who, Who::kAdmin);
+  EXPECT_THAT(report.userns.fix, HasSubstr("used up"));
+  host.Put("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
+  EXPECT_EQ(Judged().userns.state, "restricted");
+  trial("user-namespace") = {"user-namespace", Outcome::kWorks, 0, ""};  // a profile grants it
+  EXPECT_EQ(Judged().userns.state, "yes");
+}
+
+// E35.
+TEST_F(HostRules, NewuidmapNeedsItsPrivilege) {
+  host.Put("/usr/bin/newuidmap", "", 0, 0755);
+  EXPECT_THAT(Row(Judged(), "newuidmap").reason, HasSubstr("neither the set-user-id bit"));
+  host.Attribute("/usr/bin/newuidmap", "security.capability", "x");
+  EXPECT_EQ(Row(Judged(), "newuidmap").verdict, Verdict::kReady);
+  host.Put("/proc/self/status", "Uid:\t1500\t1500\t1500\t1500\nNoNewPrivs:\t1\nSeccomp:\t0\n");
+  EXPECT_THAT(Row(Judged(), "newuidmap").reason, HasSubstr("no_new_privs"));
+  host.Remove("/usr/bin/newgidmap");
+  EXPECT_THAT(Row(Judged(), "newuidmap").reason, HasSubstr("not installed"));
+}
+
+// E36: neither seccomp nor a capability.
+TEST_F(HostRules, CoveredProcIsWhoeverMountedOverIt) {
+  trial("proc") = {"proc", Outcome::kForbidden, EPERM, "mount of proc"};
+  Report report = Judged();
+  EXPECT_EQ(report.verdict, Verdict::kNot);
+  EXPECT_EQ(Row(report, "kernel.proc").who, Who::kOuter);
+  EXPECT_THAT(Row(report, "kernel.proc").reason, HasSubstr("below /proc"));
+}
+
+// E37: the setting of the unit is named, not the kernel.
+TEST_F(HostRules, HardenedUnitIsNamedWithItsSetting) {
+  InService("RestrictSUIDSGID=yes\n");
+  host.Put("/proc/self/status", "Uid:\t1500\t1500\t1500\t1500\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+  trial("openat2") = {"openat2", Outcome::kAbsent, ENOSYS, "openat2"};
+  Report report = Judged();
+  const Finding& openat2 = Row(report, "kernel.openat2");
+  EXPECT_EQ(openat2.verdict, Verdict::kNot);
+  EXPECT_EQ(openat2.who, Who::kAdmin);
+  EXPECT_THAT(openat2.reason, HasSubstr("RestrictSUIDSGID= of gw.service"));
+  EXPECT_THAT(openat2.fix, HasSubstr("gw.service.d"));
+  EXPECT_THAT(Row(report, "systemd.hardening").fix, HasSubstr("RestrictSUIDSGID=no"));
+}
+
+TEST_F(HostRules, RestrictedNamespacesOfTheUnit) {
+  InService("RestrictNamespaces=yes\n");
+  Report report = Judge(host.Facts());  // from files alone
+  EXPECT_EQ(report.userns.state, "no");
+  EXPECT_EQ(report.userns.who, Who::kAdmin);
+  EXPECT_THAT(report.userns.fix, HasSubstr("RestrictNamespaces=no"));
+  InService("RestrictNamespaces=no\nProtectControlGroups=no\n");
+  EXPECT_EQ(Judge(host.Facts()).userns.state, "yes");
+}
+
+TEST_F(HostRules, WhoTookAFeatureAwayFollowsFromTheFilter) {
+  trial("openat2") = {"openat2", Outcome::kAbsent, ENOSYS, "openat2"};
+  EXPECT_EQ(Row(Judged(), "kernel.openat2").who, Who::kKernel);
+  host.Put("/proc/self/status", "Uid:\t1500\t1500\t1500\t1500\nSeccomp:\t2\n");
+  EXPECT_EQ(Row(Judged(), "kernel.openat2").who, Who::kOuter);
+  host.Put("/proc/self/status", "Uid:\t1500\t1500\t1500\t1500\nSeccomp:\t0\n");
+  trial("openat2").outcome = Outcome::kForbidden;
+  EXPECT_EQ(Row(Judged(), "kernel.openat2").who, Who::kAdmin);
+  trial("landlock").outcome = Outcome::kAbsent;  // cells hold without it
+  trial("openat2").outcome = Outcome::kWorks;
+  EXPECT_EQ(Judged().verdict, Verdict::kReady);
+}
+
+// E45.
+TEST_F(HostRules, SelinuxIsNamed) {
+  host.Put("/sys/kernel/security/lsm", "lockdown,capability,yama,selinux");
+  host.Put("/sys/fs/selinux/enforce", "1");
+  EXPECT_THAT(Row(Judged(), "security.modules").fix, HasSubstr("container_manage_cgroup"));
+}
+
+TEST_F(HostRules, SysctlsAreNamedWithTheirCure) {
+  host.Put("/proc/sys/fs/protected_symlinks", "0\n");
+  host.Put("/proc/sys/fs/protected_hardlinks", "1\n");
+  host.Put("/proc/sys/kernel/yama/ptrace_scope", "0\n");
+  Report report = Judged();
+  EXPECT_THAT(Row(report, "security.links").fix, HasSubstr("sysctl -w fs.protected_symlinks=1"));
+  EXPECT_EQ(Row(report, "security.links").fix.find("hardlinks"), std::string::npos);
+  EXPECT_EQ(Row(report, "security.ptrace").verdict, Verdict::kNote);
+  EXPECT_EQ(report.verdict, Verdict::kReady);
+}
+
+// E48: the engine that would be used is not the user's own.
+TEST_F(HostRules, RootfulEngineBehindARootlessUserIsNamed) {
+  host.Socket("/run/docker.sock", 0, 0660);
+  host.Socket("/run/user/1500/docker.sock", GoodHost::kUser, 0600);
+  live.engine_socket = "/run/docker.sock";
+  live.engine_source = "the default";
+  Report report = Judged();
+  EXPECT_EQ(Row(report, "engine.choice").verdict, Verdict::kNote);
+  EXPECT_THAT(Row(report, "engine.choice").fix, HasSubstr("DOCKER_HOST"));
+  host.Socket("/run/docker.sock", 0, 0666);
+  EXPECT_THAT(Row(Judged(), "engine.sockets").reason, HasSubstr("root for everyone"));
+  live.engine_error = "DOCKER_HOST: no";
+  EXPECT_EQ(Row(Judged(), "engine.choice").verdict, Verdict::kNote);
+}
+
+TEST_F(HostRules, ListenersAndGroupMembersAreNamed) {
+  host.Put("/proc/net/tcp", "x\n 0: 00000000:0947 00000000:0000 0A 0\n");
+  host.Put("/etc/group", "docker:x:999:ops\x1b[2J\n");
+  Report report = Judged();
+  EXPECT_THAT(Row(report, "engine.tcp").reason, HasSubstr("0.0.0.0:2375"));
+  EXPECT_THAT(Row(report, "engine.docker-group").reason, HasSubstr("ops\\x1b"));
+}
+
+TEST_F(HostRules, LittleRoomAndAWrongClockAreNotes) {
+  live.spaces[0].free_bytes = 1 << 20U;
+  live.unix_time_s = 0;
+  host.Put("/proc/sys/kernel/random/entropy_avail", "7\n");
+  Report report = Judged();
+  for (const char* id : {"host.disk", "host.clock", "host.entropy"})
+    EXPECT_EQ(Row(report, id).verdict, Verdict::kNote) << id;
+}
+
+// E10, E31: notes that no limit depends on.
+TEST_F(HostRules, InternalProcessesAndMissingNsdelegateAreNotes) {
+  host.Put("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  Report report = Judged();
+  EXPECT_EQ(Row(report, "cgroup.internal-processes").verdict, Verdict::kNote);
+  EXPECT_THAT(Row(report, "cgroup.internal-processes").fix, HasSubstr("DelegateSubgroup="));
+  EXPECT_THAT(Row(report, "cgroup.mount-options").reason, HasSubstr("nsdelegate"));
+  EXPECT_EQ(report.verdict, Verdict::kReady);
+}
+
+}  // namespace
+}  // namespace taskcell::probe
