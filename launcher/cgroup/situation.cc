@@ -187,6 +187,34 @@ Chain ReadChain(sys::FileTree& tree, const Hierarchy& hierarchy, uint32_t uid) {
   return chain;
 }
 
+namespace {
+
+// What two files say of the same hierarchy must agree: on a real host every mounted hierarchy has
+// its one line.
+std::string Contradiction(const Layout& layout, std::string_view mountinfo) {
+  std::size_t unified = 0;
+  for (const Hierarchy& each : layout.hierarchies) unified += each.unified ? 1 : 0;
+  if (unified > 1) return "/proc/self/cgroup has more than one line for the unified hierarchy";
+  Result<std::vector<MountInfoLine>> mounts = ParseMountInfo(mountinfo);
+  if (!mounts.ok()) return mounts.error().text;
+  for (const MountInfoLine& mount : mounts.value()) {
+    if (mount.type == "cgroup2" && unified == 0)
+      return Text("cgroup2 is mounted at ", Printable(mount.mount_point),
+                  ", but /proc/self/cgroup has no line for it");
+    if (mount.type != "cgroup") continue;
+    for (Controller controller : kControllers) {
+      const Hierarchy* holder = layout.Find(controller);
+      bool known = holder != nullptr && !holder->unified;
+      if (HasMountOption(mount.super_options, Name(controller)) && !known)
+        return Text("a v1 hierarchy of ", Name(controller), " is mounted at ",
+                    Printable(mount.mount_point), ", but /proc/self/cgroup has no line for it");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Situation ReadSituation(sys::FileTree& tree, const Subject& subject) {
   Situation situation;
   situation.around = ReadSurroundings(tree, subject);
@@ -203,6 +231,7 @@ Situation ReadSituation(sys::FileTree& tree, const Subject& subject) {
     situation.problem = layout.error().text;
     return situation;
   }
+  situation.problem = Contradiction(layout.value(), mounts.text);
   if (!situation.around.uid_known) situation.problem = "/proc/self/status does not tell the uid";
   situation.mode = layout->mode;
   for (Hierarchy& hierarchy : layout->hierarchies) {

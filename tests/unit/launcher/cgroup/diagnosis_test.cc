@@ -86,6 +86,7 @@ TEST_F(UnifiedHost, ControllerNotDelegatedToTheUserManagerIsTheAdministrators) {
   EXPECT_THAT(cpu.fix, Not(HasSubstr("subtree_control")));
 }
 
+// E41 as well: started in a terminal whose slice lacks one controller.
 TEST_F(UnifiedHost, ControllerLostBelowTheUserManagerIsTheUsers) {
   host.Cgroup(kManager + "/app.slice", kUser, kAllOn, "memory pids");
   host.Cgroup(kScope, kUser, "memory pids", "", "domain", "4242");
@@ -285,6 +286,28 @@ TEST_F(UnifiedHost, SmallestOuterLimitIsFound) {
   EXPECT_EQ(memory.outer_file, kManager + "/memory.max");
   EXPECT_EQ(Ask(host, Controller::kPids).outer_limit, 64U);
   EXPECT_EQ(Ask(host, Controller::kCpu).outer_limit, 500U);
+}
+
+TEST_F(UnifiedHost, HierarchyWithoutItsLineOrWithTwoIsUnknown) {
+  host.Put("/proc/self/cgroup", "1:name=systemd:/\n");
+  EXPECT_EQ(States(host), "unknown unknown unknown");
+  host.Put("/proc/self/cgroup", "0::/a\n0::/b\n");
+  EXPECT_EQ(States(host), "unknown unknown unknown");
+  SetUp();
+  host.Put("/proc/self/mountinfo",
+           Text(kUnifiedMount, "31 23 0:27 / /v1/memory rw - cgroup cgroup rw,memory\n"));
+  EXPECT_EQ(States(host), "unknown unknown unknown");
+}
+
+TEST_F(UnifiedHost, UnknownUidIsUnknown) {
+  host.Put("/proc/self/status", "Name:\tx\n");
+  EXPECT_EQ(States(host), "unknown unknown unknown");
+}
+
+// E28: an engine that takes 0 for a limit leaves 1 behind.
+TEST_F(UnifiedHost, LimitOfOneProcessFromOutsideIsFound) {
+  host.Put(kManager + "/pids.max", "1\n");
+  EXPECT_EQ(Ask(host, Controller::kPids).outer_limit, 1U);
 }
 
 // E21: off at boot; and what else may be the cause at the root.
