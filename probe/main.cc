@@ -5,11 +5,14 @@
 
 #include "probe/cli/cgroup_command.h"
 #include "probe/cli/host_command.h"
+#include "probe/cli/live_command.h"
 
 namespace {
 
 using taskcell::probe::CgroupOptions;
+using taskcell::probe::EngineOptions;
 using taskcell::probe::HostOptions;
+using taskcell::probe::LiveOptions;
 
 void AddHostOptions(CLI::App& app, HostOptions& options) {
   app.add_option("--root", options.root,
@@ -36,6 +39,14 @@ void AddCgroupOptions(CLI::App& app, CgroupOptions& options) {
   app.add_flag("--json", options.json, "Print one JSON object");
 }
 
+void AddLiveOptions(CLI::App& app, LiveOptions& options) {
+  app.add_option("--memory", options.memory, "The memory limit to break, 32M to 512M (64M)");
+  app.add_option("--pids", options.pids, "The limit of tasks to break, 8 to 256 (64)");
+  app.add_option("--cpus", options.cpus, "The limit of cores to break, 0.05 to 16 (0.2)");
+  app.add_flag("--json", options.json, "Print the report as one JSON object");
+  app.add_flag("--quiet", options.quiet, "Print the verdict line only");
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{
       "Tells whether this host really enforces limits for a rootless container, and if not, "
@@ -54,12 +65,26 @@ int Main(int argc, char** argv) {
       app.add_subcommand("cgroup", "Draw the delegation chain and mark where it breaks");
   AddCgroupOptions(*cgroup, cgroup_options);
 
+  LiveOptions live_options;
+  CLI::App* live = app.add_subcommand("live", "Break the limits of cells made on this host");
+  AddLiveOptions(*live, live_options);
+
+  EngineOptions engine_options;
+  CLI::App* engine = app.add_subcommand("engine", "Break the limits of an engine's containers");
+  engine->add_option("ENGINE", engine_options.engine,
+                     "auto (the default), docker, podman, native, or unix:///path");
+  engine->add_flag("--keep-image", engine_options.keep_image,
+                   "Leave the image that was made for it");
+  AddLiveOptions(*engine, engine_options.live);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : taskcell::probe::kExitUsage;
   }
   if (cgroup->parsed()) return taskcell::probe::CgroupCommand(cgroup_options);
+  if (live->parsed()) return taskcell::probe::LiveCommand(live_options);
+  if (engine->parsed()) return taskcell::probe::EngineCommand(engine_options);
   return taskcell::probe::HostCommand(options);
 }
 

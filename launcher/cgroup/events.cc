@@ -27,6 +27,11 @@ void Raise(std::optional<uint64_t>& into, std::optional<uint64_t> value) {
   if (value) into = std::max(into.value_or(0), *value);
 }
 
+Status AddThrottles(int cgroup_fd, Events& events) {
+  Raise(events.cpu_throttles, TRY(ReadCounter(cgroup_fd, "cpu.stat", "nr_throttled")));
+  return Ok();
+}
+
 }  // namespace
 
 Status AddEvents(int cgroup_fd, bool unified, Controller controller, Events& events) {
@@ -49,7 +54,7 @@ Status AddEvents(int cgroup_fd, bool unified, Controller controller, Events& eve
                       : TRY(ReadCounter(cgroup_fd, "cpuacct.usage", ""));
       if (value && !unified) *value /= 1000;  // nanoseconds
       Raise(events.cpu_us, value);
-      return Ok();
+      return AddThrottles(cgroup_fd, events);
   }
   return Ok();
 }
@@ -61,11 +66,13 @@ Result<Events> ReadEventsOf(const cell::OutsideAttestation& outside) {
 
 namespace {
 
-Status AddLevels(const Location& location, Controller controller, Events& events) {
+// Calls `add(fd)` for each level of a cell.
+template <typename Add>
+Status ForLevels(const Location& location, Add add) {
   UniqueFd mount = TRY(OpenMount(*location.hierarchy));
   for (const std::string& below : LevelsOfCell(location.below)) {
     UniqueFd level = TRY(OpenCgroup(mount.get(), below));
-    TRY(AddEvents(level.get(), location.hierarchy->unified, controller, events));
+    TRY(add(level.get()));
   }
   return Ok();
 }
@@ -80,13 +87,16 @@ Result<Events> ReadEventsIn(const Layout& layout, const cell::OutsideAttestation
       return Error(Kind::kUnsupported, Text("the ", Name(controller), " cgroup of process ",
                                             outside.host_pid, " is not visible from here"));
     if (controller == Controller::kCpu) {
+      TRY(ForLevels(*location, [&](int fd) { return AddThrottles(fd, events); }));
       // v1 counts the time in a controller of its own. A cell that was not moved there too shares
       // that cgroup with others, so its figure says nothing.
       std::optional<Location> counted = TRY(Locate(layout, outside.cgroups, "cpuacct"));
       if (!counted || counted->below != location->below) continue;
       location = std::move(counted);
     }
-    TRY(AddLevels(*location, controller, events));
+    TRY(ForLevels(*location, [&](int fd) {
+      return AddEvents(fd, location->hierarchy->unified, controller, events);
+    }));
   }
   return events;
 }

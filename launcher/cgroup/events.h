@@ -15,6 +15,7 @@ struct Events {
   uint64_t pids_refusals = 0;  // forks refused because the pids limit was reached
   std::optional<uint64_t> peak_memory_bytes;  // nullopt: this kernel keeps none (v2 before 5.19)
   std::optional<uint64_t> cpu_us;             // nullopt: v1 without cpuacct where it could be read
+  std::optional<uint64_t> cpu_throttles;      // periods in which the cpu limit held something back
 };
 
 // Adds what one cgroup's files for `controller` say to `events`. Levels are combined by the larger

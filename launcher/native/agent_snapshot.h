@@ -5,20 +5,19 @@
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/mounts/scratch_directory.h"
 #include "launcher/native/request.h"
 
 namespace taskcell::native {
 
-// A private copy of an agent directory's allowed entries, which a cell sees at /agent. It lives in
-// a directory of its own below $XDG_RUNTIME_DIR or /tmp as long as this object does; what a killed
-// launcher left there goes with the same user's next one (its lock is free then).
+// A private copy of an agent directory's allowed entries, which a cell sees at /agent. It lives as
+// long as this object does, in a scratch directory of its own.
 class AgentSnapshot {
  public:
   static Result<AgentSnapshot> Make(const std::string& agent_directory, const std::string& run_id);
 
   AgentSnapshot(AgentSnapshot&&) noexcept = default;
   AgentSnapshot& operator=(AgentSnapshot&&) = delete;
-  ~AgentSnapshot();
 
   // What was left out, one printable line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -27,13 +26,10 @@ class AgentSnapshot {
   Status AddTo(LaunchRequest& request) const;
 
  private:
-  AgentSnapshot() = default;
+  explicit AgentSnapshot(mounts::ScratchDirectory directory) : directory_(std::move(directory)) {}
 
-  UniqueFd base_;  // the directory that holds ours
-  std::string name_;
-  std::string path_;  // of the copy itself
-  UniqueFd lock_;     // ours, locked
-  UniqueFd copy_;
+  mounts::ScratchDirectory directory_;
+  UniqueFd copy_;  // below it
   std::vector<std::string> warnings_;
 };
 

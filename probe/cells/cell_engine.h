@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "launcher/cell/attestation.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cell/compare.h"
+#include "probe/engine/answers.h"
 
 namespace taskcell::cgroup {
 struct Events;
@@ -63,6 +65,12 @@ class RunningCell {
 
   // The one connection of the cell's PID 1. Valid once; its peer was checked already.
   virtual UniqueFd TakeGate() = 0;
+
+  // What the engine says that the cell's limits are; nothing where it says nothing. For a person to
+  // compare: it decides nothing.
+  virtual Result<std::optional<ReportedLimits>> Reported() {
+    return std::optional<ReportedLimits>();
+  }
 
   // The outside half of the attestation.
   virtual Result<cell::OutsideAttestation> Observe() = 0;

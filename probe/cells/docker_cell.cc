@@ -127,6 +127,10 @@ Error DockerCell::Died(std::string_view when) {
       .Coded("cell_mismatch");
 }
 
+Result<std::optional<ReportedLimits>> DockerCell::Reported() {
+  return std::optional(TRY(client_.InspectLimits(container_)));
+}
+
 Result<cell::OutsideAttestation> DockerCell::Observe() { return cgroup::Observe(host_pid_); }
 
 Result<cgroup::Events> DockerCell::ReadEvents() { return cgroup::ReadEventsOf(TRY(Observe())); }

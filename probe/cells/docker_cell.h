@@ -23,6 +23,7 @@ class DockerCell final : public RunningCell {
   pid_t host_pid() const override { return host_pid_; }
   const std::vector<std::string>& warnings() const override { return warnings_; }
   UniqueFd TakeGate() override { return std::move(gate_); }
+  Result<std::optional<ReportedLimits>> Reported() override;
   Result<cell::OutsideAttestation> Observe() override;
   Result<cgroup::Events> ReadEvents() override;
   Status Kill() override;

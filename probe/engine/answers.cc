@@ -87,6 +87,42 @@ Result<std::string> IdAt(const Json& json, const char* what) {
   return id;
 }
 
+// A limit as engines write it: 0, a negative number and null are none.
+std::optional<uint64_t> LimitAt(const Json& json, const char* key) {
+  const Json* at = Find(json, key);
+  if (at == nullptr) return std::nullopt;
+  if (at->is_null()) return kReportedUnlimited;
+  if (at->is_number_unsigned()) {
+    auto value = at->get<uint64_t>();
+    return value == 0 ? kReportedUnlimited : value;
+  }
+  return at->is_number_integer() ? std::optional(kReportedUnlimited) : std::nullopt;
+}
+
+// Either way of asking for processor time.
+std::optional<uint64_t> CpuMillisOf(const Json& host) {
+  constexpr uint64_t kNanosPerMilli = 1'000'000;
+  std::optional<uint64_t> nanos = LimitAt(host, "NanoCpus");
+  if (nanos && *nanos != kReportedUnlimited) return *nanos / kNanosPerMilli;
+  std::optional<uint64_t> quota = LimitAt(host, "CpuQuota");
+  std::optional<uint64_t> period = LimitAt(host, "CpuPeriod");
+  bool limited = quota && *quota != kReportedUnlimited;
+  if (!limited) return nanos ? nanos : quota;
+  constexpr uint64_t kDefaultPeriodUs = 100'000;
+  constexpr uint64_t kMostUs = uint64_t{1} << 40U;
+  uint64_t period_us = period && *period != kReportedUnlimited ? *period : kDefaultPeriodUs;
+  return *quota < kMostUs ? *quota * 1000 / period_us : kReportedUnlimited;
+}
+
+// The size in the mount options an engine echoes; only whole bytes, as they were asked for.
+std::optional<uint64_t> TmpfsSize(const Json& options) {
+  if (!options.is_string()) return std::nullopt;
+  constexpr std::string_view kSize = "size=";
+  for (std::string_view option : Split(options.get_ref<const std::string&>(), ','))
+    if (option.starts_with(kSize)) return ParseUnsigned(option.substr(kSize.size()));
+  return std::nullopt;
+}
+
 const Json& MemberOrNull(const Json& json, const char* key) {
   static const Json kNull;
   const Json* at = Find(json, key);
@@ -161,6 +197,44 @@ Result<ContainerAnswer> ParseContainer(std::string_view body) {
   container.run_label = StringAt(MemberOrNull(MemberOrNull(json, "Config"), "Labels"),
                                  "com.duduclaw.task-sandbox.run");
   return container;
+}
+
+Result<ReportedLimits> ParseReportedLimits(std::string_view body) {
+  Json json = TRY(ParseObject(body, "a container"));
+  const Json& host = MemberOrNull(json, "HostConfig");
+  if (!host.is_object()) return Malformed("a container", "has no HostConfig");
+  ReportedLimits limits;
+  limits.memory_bytes = LimitAt(host, "Memory");
+  limits.memory_and_swap_bytes = LimitAt(host, "MemorySwap");
+  limits.pids = LimitAt(host, "PidsLimit");
+  limits.cpu_millis = CpuMillisOf(host);
+  const Json& ulimits = MemberOrNull(host, "Ulimits");
+  for (const Json& ulimit : ulimits) {
+    std::string name = Lower(StringAt(ulimit, "Name"));  // Podman says RLIMIT_NOFILE
+    if (name == "nofile" || name == "rlimit_nofile") limits.nofile = LimitAt(ulimit, "Hard");
+  }
+  const Json& tmpfs = MemberOrNull(host, "Tmpfs");
+  if (!tmpfs.is_object()) return limits;
+  for (auto item = tmpfs.begin(); item != tmpfs.end(); ++item) {
+    std::optional<uint64_t> size = TmpfsSize(item.value());
+    if (size) limits.tmpfs_bytes.emplace(item.key(), *size);
+  }
+  return limits;
+}
+
+Result<std::vector<ListedImage>> ParseImageList(std::string_view body) {
+  Json json = TRY(Parse(body, "its images", Json::value_t::array));
+  std::vector<ListedImage> out;
+  for (const Json& item : json) {
+    ListedImage listed;
+    listed.id = TRY(IdAt(item, "its images"));
+    listed.names = StringsAt(item, "RepoTags");
+    const Json* created = Find(item, "Created");
+    if (created != nullptr && created->is_number_integer())
+      listed.created_unix_s = created->get<int64_t>();
+    out.push_back(std::move(listed));
+  }
+  return out;
 }
 
 Result<std::vector<ListedContainer>> ParseList(std::string_view body) {

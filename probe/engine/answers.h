@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +60,27 @@ struct ContainerAnswer {
   std::string run_label;
 };
 Result<ContainerAnswer> ParseContainer(std::string_view body);
+
+// What an engine says the limits of a container are. kReportedUnlimited: none; nullopt: it says
+// nothing that can be read.
+inline constexpr uint64_t kReportedUnlimited = ~uint64_t{0};
+struct ReportedLimits {
+  std::optional<uint64_t> memory_bytes;
+  std::optional<uint64_t> memory_and_swap_bytes;
+  std::optional<uint64_t> pids;
+  std::optional<uint64_t> cpu_millis;
+  std::optional<uint64_t> nofile;
+  std::map<std::string, uint64_t> tmpfs_bytes;  // by target
+};
+// From the body of a container's inspection.
+Result<ReportedLimits> ParseReportedLimits(std::string_view body);
+
+struct ListedImage {
+  std::string id;
+  int64_t created_unix_s = 0;
+  std::vector<std::string> names;
+};
+Result<std::vector<ListedImage>> ParseImageList(std::string_view body);
 
 struct ListedContainer {
   std::string id;

@@ -113,14 +113,52 @@ Status EngineClient::Start(const std::string& id) {
   return Ok();
 }
 
-Result<ContainerAnswer> EngineClient::Inspect(const std::string& id) {
+Result<std::string> EngineClient::InspectText(const std::string& id) {
   HttpAnswer answer = TRY(Call("GET", ContainerPath(id, "/json")));
-  if (answer.status != kOk) {
-    Error error = Refused("container inspect", answer, "docker_unreachable");
-    if (answer.status == kNotFound) error.err = ENOENT;
-    return error;
-  }
-  return ParseContainer(answer.body).With(Text("engine at ", endpoint().Describe()));
+  if (answer.status == kOk) return std::move(answer.body);
+  Error error = Refused("container inspect", answer, "docker_unreachable");
+  if (answer.status == kNotFound) error.err = ENOENT;
+  return error;
+}
+
+Result<ContainerAnswer> EngineClient::Inspect(const std::string& id) {
+  return ParseContainer(TRY(InspectText(id))).With(Text("engine at ", endpoint().Describe()));
+}
+
+Result<ReportedLimits> EngineClient::InspectLimits(const std::string& id) {
+  return ParseReportedLimits(TRY(InspectText(id))).With(Text("engine at ", endpoint().Describe()));
+}
+
+Result<std::string> EngineClient::ImportImage(const std::string& archive, const std::string& name,
+                                              const std::string& label) {
+  if (minor_ < 0) TRY(Negotiate());
+  std::size_t colon = name.rfind(':');
+  std::string target =
+      Text("/v", ApiVersion{minor_}.Name(),
+           "/images/create?fromSrc=-&repo=", Escape(name.substr(0, colon)),
+           "&tag=", Escape(name.substr(colon + 1)), "&changes=", Escape(Text("LABEL ", label)));
+  HttpAnswer answer =
+      TRY(http_.Call({"POST", target, archive, kImportTimeout, "application/x-tar"}));
+  if (answer.status != kOk) return Refused("image import", answer, "container_create_failed");
+  // What failed stands in the last of several values; whether the image is there decides.
+  auto made = InspectImage(name);
+  if (!made.ok()) return Refused("image import", answer, "container_create_failed");
+  return made->id;
+}
+
+Result<std::vector<ListedImage>> EngineClient::ListImages(const std::string& label) {
+  JsonText filter;
+  filter.Open('{').Key("label").Open('[').String(label).Close(']').Close('}');
+  HttpAnswer answer = TRY(Call("GET", Text("/images/json?filters=", Escape(filter.text()))));
+  if (answer.status != kOk) return Refused("image list", answer, "docker_unreachable");
+  return ParseImageList(answer.body).With(Text("engine at ", endpoint().Describe()));
+}
+
+Status EngineClient::RemoveImage(const std::string& name) {
+  HttpAnswer answer = TRY(Call("DELETE", Text("/images/", Escape(name))));
+  if (answer.status == kOk || answer.status == kNotFound) return Ok();
+  return Refused(Text("image ", name, " could not be removed; remove it with `docker rmi`"), answer,
+                 "cleanup_failed");
 }
 
 Status EngineClient::Kill(const std::string& id) {

@@ -37,6 +37,20 @@ class EngineClient {
   // kViolation or docker_unreachable as usual; err ENOENT when there is no such container.
   Result<ContainerAnswer> Inspect(const std::string& id);
 
+  // What the engine says the container's limits are. Errors as Inspect.
+  Result<ReportedLimits> InspectLimits(const std::string& id);
+
+  // Makes an image named `name` ("repository:tag") of a root file system given as a tar archive,
+  // with one label, and returns its id. Nothing is pulled. Code container_create_failed.
+  Result<std::string> ImportImage(const std::string& archive, const std::string& name,
+                                  const std::string& label);
+
+  // Images that carry the label "name=value". Code docker_unreachable.
+  Result<std::vector<ListedImage>> ListImages(const std::string& label);
+
+  // Success means that there is no such image (any more). Code cleanup_failed.
+  Status RemoveImage(const std::string& name);
+
   // SIGKILL to PID 1; success also when it does not run (any more).
   Status Kill(const std::string& id);
 
@@ -50,9 +64,11 @@ class EngineClient {
   Result<std::vector<ListedContainer>> ListTasks(const std::string& home_label);
 
   static constexpr std::chrono::milliseconds kRemoveWait{8000};
+  static constexpr std::chrono::milliseconds kImportTimeout{30000};
 
  private:
   Result<HttpAnswer> Call(const char* method, const std::string& target, std::string body = {});
+  Result<std::string> InspectText(const std::string& id);
   Error Refused(const std::string& what, const HttpAnswer& answer, std::string_view code) const;
 
   HttpClient http_;

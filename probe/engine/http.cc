@@ -106,7 +106,7 @@ Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   std::string url = "http://engine" + request.target;
   HeaderList headers(nullptr, &curl_slist_free_all);
   headers.reset(curl_slist_append(nullptr, "Expect:"));
-  curl_slist_append(headers.get(), "Content-Type: application/json");
+  curl_slist_append(headers.get(), Text("Content-Type: ", request.content_type).c_str());
 
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, endpoint_.socket_path.c_str());

@@ -19,8 +19,9 @@ inline constexpr std::chrono::milliseconds kEngineCallTimeout{10000};
 struct HttpRequest {
   const char* method = "GET";
   std::string target;  // absolute path with its query
-  std::string body;    // JSON, or empty
+  std::string body;    // of the type below, or empty
   std::chrono::milliseconds timeout = kEngineCallTimeout;
+  const char* content_type = "application/json";
 };
 
 struct HttpAnswer {

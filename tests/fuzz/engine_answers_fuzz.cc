@@ -22,6 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   OnlyViolations(probe::ParseCreate(body));
   OnlyViolations(probe::ParseContainer(body));
   OnlyViolations(probe::ParseList(body));
+  OnlyViolations(probe::ParseReportedLimits(body));
+  OnlyViolations(probe::ParseImageList(body));
   std::string message = probe::ErrorMessage(body);
   fuzz::Require(message.size() <= 300 && message.find('\n') == std::string::npos);
   return 0;

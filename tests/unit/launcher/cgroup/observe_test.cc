@@ -139,6 +139,7 @@ TEST_F(EventsTest, V1CountersOfBothLevelsOfACell) {
   Put(run + "/cell/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
   Put(run + "/cell/memory.max_usage_in_bytes", "800\n");
   Put(run + "/cell/pids.events", "max 3\n");
+  Put(run + "/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 77\n");
   Put(run + "/cell/cpuacct.usage", "5000000\n");
   Result<Events> events = Look(false, "4:memory,pids,cpu,cpuacct:/" + run + "/cell");
   ASSERT_TRUE(events.ok()) << events.error().text;
@@ -146,19 +147,21 @@ TEST_F(EventsTest, V1CountersOfBothLevelsOfACell) {
   EXPECT_EQ(events->pids_refusals, 3U);
   EXPECT_EQ(events->peak_memory_bytes, 900U);
   EXPECT_EQ(events->cpu_us, 5000U);
+  EXPECT_EQ(events->cpu_throttles, 4U);
 }
 
 TEST_F(EventsTest, V2CountersOfAnEnginesCell) {
   Put("docker/a/memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n");
   Put("docker/a/memory.peak", "4096\n");
   Put("docker/a/pids.events", "max 1\n");
-  Put("docker/a/cpu.stat", "usage_usec 77\nuser_usec 70\n");
+  Put("docker/a/cpu.stat", "usage_usec 77\nuser_usec 70\nnr_throttled 2\n");
   Result<Events> events = Look(true, "0::/docker/a");
   ASSERT_TRUE(events.ok()) << events.error().text;
   EXPECT_EQ(events->oom_kills, 1U);
   EXPECT_EQ(events->pids_refusals, 1U);
   EXPECT_EQ(events->peak_memory_bytes, 4096U);
   EXPECT_EQ(events->cpu_us, 77U);
+  EXPECT_EQ(events->cpu_throttles, 2U);
 }
 
 TEST_F(EventsTest, CountersOutOfSightAreAnErrorAndNotZero) {
@@ -170,12 +173,14 @@ TEST_F(EventsTest, SharedProcessorTimeSaysNothing) {
   Put("a/pids.events", "max 0\n");
   Put("cpuacct.usage", "5000000\n");
   Put("a/cpuacct.usage", "6000000\n");
+  Put("a/cpu.stat", "nr_throttled 1\n");
   Layout layout;
   layout.hierarchies = {Fake(false, "/"), Fake(false, "/")};
   layout.hierarchies[1].controllers = {"cpuacct"};
   cell::OutsideAttestation outside;
   outside.cgroups = {"4:memory,pids,cpu:/a", "2:cpuacct:/"};
   EXPECT_EQ(ReadEventsIn(layout, outside)->cpu_us, std::nullopt);
+  EXPECT_EQ(ReadEventsIn(layout, outside)->cpu_throttles, 1U) << "these count by themselves";
   outside.cgroups[1] = "2:cpuacct:/a";
   EXPECT_EQ(ReadEventsIn(layout, outside)->cpu_us, 6000U);
 }

@@ -118,6 +118,52 @@ TEST(EngineClientTest, ANameCannotLeaveItsPlaceInThePath) {
   EXPECT_EQ(engine.requests().back().target, "/v1.41/images/x%3Fy%23z%20%252e%0D%0AA:%20b/json");
 }
 
+TEST(EngineClientTest, AnImageIsMadeOfAnArchiveAndNothingIsPulled) {
+  std::string archive("tar\0bytes", 9);
+  FakeEngine engine([](const FakeEngine::Request& request) {
+    if (request.target == "/_ping") return FakeEngine::Answer(200, "OK");
+    if (request.method == "GET") return FakeEngine::Answer(200, R"({"Id":"sha256:aa"})");
+    return FakeEngine::Answer(200, R"({"status":"sha256:aa"})");
+  });
+  EngineClient client = ClientOf(engine);
+  auto id = client.ImportImage(archive, "taskcell-probe:r1", "a.b=1");
+  ASSERT_TRUE(id.ok()) << id.error().text;
+  EXPECT_EQ(id.value(), "sha256:aa");
+  auto requests = engine.requests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[1].target,
+            "/v1.41/images/create?fromSrc=-&repo=taskcell-probe&tag=r1&changes=LABEL%20a.b%3D1");
+  EXPECT_EQ(requests[1].body, archive);
+}
+
+TEST(EngineClientTest, AnImportThatFailedIsToldInTheEnginesWords) {
+  FakeEngine engine([](const FakeEngine::Request& request) {
+    if (request.target == "/_ping") return FakeEngine::Answer(200, "OK");
+    if (request.method == "GET") return FakeEngine::Answer(404, "");
+    return FakeEngine::Answer(200, R"({"error":"no space left"})");
+  });
+  auto id = ClientOf(engine).ImportImage("tar", "taskcell-probe:r1", "a.b=1");
+  ASSERT_FALSE(id.ok());
+  EXPECT_EQ(id.error().code, "container_create_failed");
+  EXPECT_NE(id.error().text.find("no space left"), std::string::npos) << id.error().text;
+}
+
+TEST(EngineClientTest, AnImageThatIsNotThereIsRemoved) {
+  int status = 404;
+  FakeEngine engine([&](const FakeEngine::Request& request) {
+    if (request.target == "/_ping") return FakeEngine::Answer(200, "OK");
+    return FakeEngine::Answer(status, "[]");
+  });
+  EngineClient client = ClientOf(engine);
+  EXPECT_TRUE(client.RemoveImage("taskcell-probe:r1").ok());
+  status = 200;
+  EXPECT_TRUE(client.RemoveImage("taskcell-probe:r1").ok());
+  status = 409;
+  Status removed = client.RemoveImage("taskcell-probe:r1");
+  ASSERT_FALSE(removed.ok());
+  EXPECT_EQ(removed.error().code, "cleanup_failed");
+}
+
 // The answers of case G2-06: what a refused removal means is settled by a look at the container.
 struct RemoveRow {
   const char* name;

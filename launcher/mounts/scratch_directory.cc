@@ -1,0 +1,68 @@
+#include "launcher/mounts/scratch_directory.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "launcher/base/text.h"
+#include "launcher/mounts/tree.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::mounts {
+namespace {
+
+constexpr std::size_t kMaxBaseEntries = 100'000;
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+
+std::string BasePath() {
+  const char* runtime = ::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): one thread
+  if (runtime != nullptr && runtime[0] == '/') {
+    Result<UniqueFd> fd = sys::Open(runtime, O_PATH | O_DIRECTORY);
+    if (fd.ok()) {
+      Result<struct stat> info = sys::Stat(fd->get());
+      if (info.ok() && info->st_uid == ::geteuid()) return runtime;
+    }
+  }
+  return "/tmp";
+}
+
+// Removes what processes of this user left that were killed. A lock that is taken means it lives.
+void RemoveLeftovers(int base, std::string_view prefix) {
+  Result<std::vector<sys::DirectoryEntry>> entries = sys::ListDirectory(base, kMaxBaseEntries);
+  if (!entries.ok()) return;  // ignoring: leftovers stay for another time
+  for (const sys::DirectoryEntry& entry : entries.value()) {
+    if (!entry.name.starts_with(prefix)) continue;
+    Result<UniqueFd> fd = sys::OpenAt2(base, entry.name, kDirectory, sys::kResolveBeneath);
+    if (!fd.ok()) continue;
+    Result<struct stat> info = sys::Stat(fd->get());
+    if (!info.ok() || info->st_uid != ::geteuid()) continue;
+    if (!sys::Lock(fd->get(), LOCK_EX | LOCK_NB).ok()) continue;
+    (void)RemoveTree(base, entry.name);  // ignoring: leftovers stay for another time
+  }
+}
+
+}  // namespace
+
+ScratchDirectory::~ScratchDirectory() {
+  if (!directory_.valid()) return;
+  (void)RemoveTree(base_.get(), name_);  // ignoring: the next one of this user takes it
+}
+
+Result<ScratchDirectory> ScratchDirectory::Make(std::string_view purpose,
+                                                const std::string& run_id) {
+  std::string prefix = Text("taskcell-", purpose, "-", ::geteuid(), "-");
+  std::string base = BasePath();
+  ScratchDirectory made;
+  made.base_ = TRY(sys::Open(base, kDirectory));
+  RemoveLeftovers(made.base_.get(), prefix);
+  made.name_ = prefix + run_id;
+  TRY(sys::MakeDirectory(made.base_.get(), made.name_, 0700));
+  made.directory_ =
+      TRY(sys::OpenAt2(made.base_.get(), made.name_, kDirectory, sys::kResolveBeneath));
+  TRY(sys::Lock(made.directory_.get(), LOCK_EX | LOCK_NB));
+  made.path_ = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", made.directory_.get())));
+  return made;
+}
+
+}  // namespace taskcell::mounts

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::mounts {
+
+// A private directory (0700) of this user below $XDG_RUNTIME_DIR or /tmp, which lives as long as
+// this object does and goes with all that is in it. What a killed process left goes with the same
+// user's next one of the same purpose (its lock is free then).
+class ScratchDirectory {
+ public:
+  // `purpose` and `run_id` are plain names: the directory is "taskcell-<purpose>-<uid>-<run id>".
+  static Result<ScratchDirectory> Make(std::string_view purpose, const std::string& run_id);
+
+  ScratchDirectory() = default;
+  ScratchDirectory(ScratchDirectory&&) noexcept = default;
+  ScratchDirectory& operator=(ScratchDirectory&&) = delete;
+  ~ScratchDirectory();
+
+  // Without links on the way.
+  const std::string& path() const { return path_; }
+  int fd() const { return directory_.get(); }
+
+ private:
+  UniqueFd base_;  // the directory that holds it
+  std::string name_;
+  std::string path_;
+  UniqueFd directory_;  // itself, locked
+};
+
+}  // namespace taskcell::mounts

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "launcher/base/result.h"
+
+namespace taskcell::sys {
+
+// Owns one anonymous mapping.
+class Memory {
+ public:
+  explicit Memory(std::span<char> bytes) : bytes_(bytes) {}
+  Memory(Memory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  Memory& operator=(Memory&&) = delete;
+  ~Memory();
+
+  // Zeroed. The kernel gives each page when it is first written.
+  std::span<char> bytes() const { return bytes_; }
+
+ private:
+  std::span<char> bytes_;
+};
+
+// mmap(2) of `size` bytes of anonymous memory without reserving swap for it. `shared`: children
+// made later share it with this process.
+Result<Memory> MapMemory(std::size_t size, bool shared);
+
+}  // namespace taskcell::sys
