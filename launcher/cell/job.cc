@@ -31,6 +31,7 @@ void Fields(Io& io, Value& job) {
   io.Choice(job.stdio, JobStdio::kRelay);
   io.Flag(job.foreground);
   io.String(job.input, kMaxInputBytes);
+  io.Flag(job.stays);
   io.Number(job.timeout_ms);
   io.Number(job.loopback_port);
 }

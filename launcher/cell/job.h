@@ -38,6 +38,9 @@ struct Job {
   // For a caller that was in the foreground itself; it takes the terminal back after the job.
   bool foreground = false;
   std::string input;        // kRelay: the whole of stdin (the prompt), then end of file
+  // After the job init stays until kDone. False for a host that reads the evidence from a cgroup of
+  // its own, which outlives the cell: init then goes when it has told the exit.
+  bool stays = true;
   uint64_t timeout_ms = 0;  // 0: none; init's own second line, counted from the start of the job
   uint16_t loopback_port =
       0;  // the one port the job may connect to (Landlock, where the kernel has it); 0: not limited

@@ -106,8 +106,9 @@ Status RunCell(const Options& options, std::span<const char* const> environment)
     if (Gate::IsClosed(job.error())) return std::move(job).error();
     return Refuse("job", std::move(job).error(), gate);
   }
+  bool stays = job->stays;
   TRY(RunJob(std::move(job).value(), std::move(witness).value(), gate));
-  return WaitForDone(gate);
+  return stays ? WaitForDone(gate) : Ok();
 }
 
 }  // namespace taskcell::init

@@ -77,6 +77,7 @@ cell::Job MakeJob(const Options& options, const std::string& term) {
   job.working_directory = options.working_directory;
   job.home = kHome;
   job.stdio = cell::JobStdio::kInherit;
+  job.stays = false;
   return job;
 }
 

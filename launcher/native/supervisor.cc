@@ -117,8 +117,9 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
     if (over.value()) break;
   }
   outcome_.wall_us = sys::MonotonicUs() - start_us_;
-  // The evidence outlives init: its cgroup is ours to remove. So init may go while it is read.
-  if (!outcome_.timed_out) (void)gate_.SendDone();  // ignoring: gone already, all the better
+  // The cell's end does not take the evidence along: its cgroup is removed here.
+  if (outcome_.refusal)
+    (void)gate_.SendDone();  // ignoring: only where no job was init waits for it
   outcome_.events = TRY(cell_.cgroup().ReadEvents());
   if (!outcome_.timed_out) {
     short gone = TRY(sys::Poll(cell_.init().pidfd(), POLLIN, kGoodbyeTimeoutMs));

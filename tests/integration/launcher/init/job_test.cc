@@ -364,6 +364,16 @@ TEST(JobTest, InitStaysUntilTheEvidenceIsRead) {
   EXPECT_EQ(cell.Wait(), 0);
 }
 
+TEST(JobTest, InitGoesByItselfWhereTheEvidenceOutlivesIt) {
+  InitCell cell;
+  (void)cell.Attestation();
+  cell::Job job = Shell("exit 4");
+  job.stays = false;
+  ASSERT_TRUE(cell.Start(job));
+  EXPECT_EQ(cell.Finish().exit->code, 4);
+  EXPECT_EQ(cell.Wait(), 0);
+}
+
 TEST(JobTest, TheJobDiesBeforeInitWhenMemoryRunsOut) {
   InitCell cell;
   EXPECT_EQ(cell.Run(Shell("cat /proc/self/oom_score_adj")).out, "1000\n");

@@ -20,6 +20,7 @@ Job SampleJob() {
   job.files = {{"config.toml", 0600, "a\0b"}, {".claude/settings.json", 0700, ""}};
   job.stdio = JobStdio::kRelay;
   job.input = "prompt";
+  job.stays = false;
   job.timeout_ms = 5000;
   job.loopback_port = 4711;
   return job;
@@ -32,6 +33,7 @@ TEST(JobTest, AJobComesBackAsItWasSent) {
   EXPECT_EQ(EncodeJob(back.value()), bytes);
   EXPECT_EQ(back->argv, SampleJob().argv);
   EXPECT_EQ(back->files.at(1).mode, 0700U);
+  EXPECT_FALSE(back->stays);
   EXPECT_EQ(back->loopback_port, 4711);
 }
 
