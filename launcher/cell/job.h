@@ -37,7 +37,7 @@ struct Job {
   // kInherit: the job's process group becomes the foreground one of the terminal on descriptor 0.
   // For a caller that was in the foreground itself; it takes the terminal back after the job.
   bool foreground = false;
-  std::string input;        // kRelay: the whole of stdin (the prompt), then end of file
+  std::string input;  // kRelay: the whole of stdin (the prompt), then end of file
   // After the job init stays until kDone. False for a host that reads the evidence from a cgroup of
   // its own, which outlives the cell: init then goes when it has told the exit.
   bool stays = true;

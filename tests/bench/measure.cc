@@ -12,11 +12,11 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "tests/support/count_calls.h"
 #include "tests/support/fixture.h"
 
 namespace taskcell::bench {
@@ -145,24 +145,9 @@ std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds
 
 std::optional<uint64_t> CountCalls(const Contender& contender, Ids user) {
   if (contender.body) return std::nullopt;
-  char path[] = "/tmp/taskcell-bench-calls-XXXXXX";
-  UniqueFd file(::mkostemp(path, O_CLOEXEC));
-  if (!file.valid() || ::fchmod(file.get(), 0666) != 0) return std::nullopt;
-  Contender traced = contender;
-  traced.argv = {"strace", "-f", "-qq", "-o", path};
-  traced.argv.insert(traced.argv.end(), contender.argv.begin(), contender.argv.end());
-  int status = RunOnce(traced, user).status;
-  uint64_t calls = 0;
-  std::ifstream lines(path);
-  for (std::string line; std::getline(lines, line);) {
-    // Not the second half of a call that another process interrupted, nor signals and exits.
-    if (line.find(" resumed>") == line.npos && line.find('(') != line.npos &&
-        line.find(" --- ") == line.npos && line.find(" +++ ") == line.npos)
-      ++calls;
-  }
-  std::filesystem::remove(path);
-  if (status != 0 || calls == 0) return std::nullopt;
-  return calls;
+  test::CallCount count = test::CountCalls([&] { Become(contender, user, Nowhere()); });
+  if (count.status != 0) return std::nullopt;
+  return count.calls;
 }
 
 std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const std::string& comm) {

@@ -40,7 +40,7 @@ double Percentile(std::vector<double> values, double share);
 // from then on.
 std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds, Ids user);
 
-// System calls of one run and of all it starts, counted by strace; nullopt without strace.
+// System calls of one run and of all it starts; nullopt when it failed, and for a body.
 std::optional<uint64_t> CountCalls(const Contender& contender, Ids user);
 
 // Largest resident set in KiB of the process named `comm` while the contender runs; nullopt when
