@@ -282,8 +282,8 @@ void FindOuterLimit(const Question& question, Diagnosis& diagnosis) {
     std::optional<uint64_t> limit = LimitOf(level, unified, question.controller);
     if (!limit) {
       if (diagnosis.fault == Fault::kNone) {
-        diagnosis.level = level.path;
         Explain(question, {Fault::kContradiction, &level, file}, diagnosis);
+        diagnosis.place.clear();
       }
       continue;
     }

@@ -97,7 +97,8 @@ Result<LiveFacts> ParseLiveFacts(std::string_view text) {
   facts.engine_source = json.String("engine_source");
   facts.engine_error = json.String("engine_error");
   facts.runtime_directory = json.String("runtime_directory");
-  facts.unix_time_s = static_cast<int64_t>(json.Unsigned("unix_time_s"));
+  facts.unix_time_s =
+      static_cast<int64_t>(std::min(json.Unsigned("unix_time_s"), uint64_t{INT64_MAX}));
   facts.max_tasks = json.Unsigned("max_tasks");
   facts.own_tasks = json.Unsigned("own_tasks");
   return facts;

@@ -142,9 +142,10 @@ Result<std::vector<sys::DirectoryEntry>> MemoryHost::List(const std::string& pat
   ++reads_;
   if (!files_.contains(path)) return sys::FailureOf(ENOENT, "list");
   std::set<std::string> names;
-  for (const auto& [each, seen] : files_) {
-    if (!each.starts_with(path + "/")) continue;
-    std::string_view rest = std::string_view(each).substr(path.size() + 1);
+  const std::string below = path + "/";
+  for (auto file = files_.lower_bound(below); file != files_.end(); ++file) {
+    if (!file->first.starts_with(below)) break;
+    std::string_view rest = std::string_view(file->first).substr(below.size());
     names.emplace(rest.substr(0, rest.find('/')));
   }
   if (names.size() > limit) return sys::FailureOf(EFBIG, "list");

@@ -273,6 +273,7 @@ TEST_F(UnifiedHost, LimitThatIsNoneIsUnknown) {
   Diagnosis memory = Ask(host, Controller::kMemory);
   EXPECT_DIAGNOSIS(memory, "unknown", "none");
   EXPECT_EQ(memory.level, kSlice);
+  EXPECT_EQ(memory.place, "");
 }
 
 TEST_F(UnifiedHost, SmallestOuterLimitIsFound) {
