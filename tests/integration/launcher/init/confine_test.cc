@@ -1,11 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/landlock.h"
+#include "launcher/sys/socket.h"
 #include "tests/integration/launcher/init/init_cell.h"
 #include "tests/support/fixture.h"
 
@@ -15,6 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kAbiWithNet = 4;
+constexpr int kAbiWithScope = 6;
 
 TEST(ConfineTest, TheTaskWritesIntoItsTmpfsAndTheHarmlessDevices) {
   InitCell cell;
@@ -85,6 +91,75 @@ TEST(ConfineTest, AServerOfTheTasksOwnMayBind) {
   ASSERT_TRUE(cell.Start(job));
   EXPECT_EQ(cell.Finish().out, "bound\n");
 }
+
+// An abstract unix socket of this process: outside of every cell.
+class AbstractSocket {
+ public:
+  explicit AbstractSocket(int type) : socket_(sys::MakeSocket(AF_UNIX, type).value()) {
+    struct sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    name_.copy(address.sun_path + 1, name_.size());
+    auto size = static_cast<socklen_t>(offsetof(struct sockaddr_un, sun_path) + 1 + name_.size());
+    const void* generic = &address;
+    EXPECT_EQ(::bind(socket_.get(), static_cast<const struct sockaddr*>(generic), size), 0);
+    EXPECT_TRUE(type != SOCK_STREAM || ::listen(socket_.get(), 1) == 0);
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_ = Text("taskcell-confine-", ::getpid());
+  UniqueFd socket_;
+};
+
+// Says what a job in a cell of that kind gets from connecting to the name, first of this process,
+// then of its own.
+std::string ConnectAbstract(const InitCell::Setup& setup, int type) {
+  AbstractSocket outside(type);
+  InitCell cell(setup);
+  cell::Job job = Shell("");
+  job.argv = {"python3", "-c",
+              Text("import errno, socket\n"
+                   "def reach(name):\n"
+                   "  try:\n"
+                   "    socket.socket(socket.AF_UNIX, ",
+                   type,
+                   ").connect(name)\n"
+                   "    return 'connected'\n"
+                   "  except OSError as e: return errno.errorcode[e.errno]\n"
+                   "own = socket.socket(socket.AF_UNIX, ",
+                   type,
+                   ")\n"
+                   "own.bind(b'\\0own')\n",
+                   type == SOCK_STREAM ? "own.listen()\n" : "", "print(reach(b'\\0", outside.name(),
+                   "'), reach(b'\\0own'))")};
+  InitCell::Output output = cell.Run(job);
+  EXPECT_EQ(output.err, "");
+  return output.out;
+}
+
+class AbstractSocketTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(AbstractSocketTest, TheNetworkNamespaceKeepsTheHostsOut) {
+  EXPECT_EQ(ConnectAbstract({}, GetParam()), "ECONNREFUSED connected\n");
+}
+
+// In the host's own network namespace nothing but Landlock's scope stands between: without it the
+// job connects, with it it does not, and its own sockets go on working.
+TEST_P(AbstractSocketTest, InTheHostsNetworkTheScopeKeepsThemOut) {
+  InitCell::Setup setup;
+  setup.host_network = true;
+  setup.missing_calls = {SYS_landlock_create_ruleset};
+  setup.missing_err = ENOSYS;
+  EXPECT_EQ(ConnectAbstract(setup, GetParam()), "connected connected\n") << "control";
+  setup.missing_calls.clear();
+  TASKCELL_REQUIRE(sys::LandlockAbi() >= kAbiWithScope, "the kernel's Landlock has no scopes");
+  EXPECT_EQ(ConnectAbstract(setup, GetParam()), "EPERM connected\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, AbstractSocketTest, ::testing::Values(SOCK_STREAM, SOCK_DGRAM),
+                         [](const auto& type) {
+                           return std::string(type.param == SOCK_STREAM ? "Stream" : "Datagram");
+                         });
 
 // Degraded: kernels and filters of engines that lack a call. Either everything still holds, or the
 // cell is refused by name.

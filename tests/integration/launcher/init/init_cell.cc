@@ -124,7 +124,7 @@ void HideCalls(const InitCell::Setup& setup) {
   if (!setup.limit_text.empty()) argv.emplace_back("--limit=pids:4");
   if (!setup.terminal.empty()) argv.emplace_back("--inherit");
   Must(sys::SetHostname("taskcell").ok(), "hostname");
-  Must(sys::SetLoopbackUp().ok(), "lo");
+  if (!setup.host_network) Must(sys::SetLoopbackUp().ok(), "lo");
   if (!setup.terminal.empty()) TakeTerminal(setup.terminal);
   MakeRoot(root, setup);
   DropPrivileges();
@@ -171,9 +171,9 @@ InitCell::InitCell(const Setup& setup) {
     inside = std::move(pair.second);
   }
   UniqueFd limit = MakeLimitFile(setup.limit_text);
-  constexpr uint64_t kNamespaces =
-      CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-  sys::Cloned cloned = sys::CloneProcess(kNamespaces).value();
+  constexpr uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+  sys::Cloned cloned =
+      sys::CloneProcess(kNamespaces | (setup.host_network ? 0 : CLONE_NEWNET)).value();
   if (cloned.in_child) {
     BecomeInit(program.get(), std::move(inside), std::move(limit), directory_, setup);
   }

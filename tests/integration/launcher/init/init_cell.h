@@ -24,6 +24,7 @@ class InitCell {
     bool listen = false;
     bool by_path = false;        // the gate is a socket in the file system
     bool writable_root = false;  // deviation: the root stays read-write
+    bool host_network = false;   // deviation: no network namespace of its own
     uint64_t nofile = 0;
     std::string terminal;             // a pseudo-terminal that becomes 0, 1 and 2, for the job too
     std::vector<long> missing_calls;  // deviation: a filter answers these with missing_err
