@@ -1,5 +1,5 @@
 // Attacks from inside a native cell: each payload is first shown to work outside (control), then
-// fails inside in exactly one way; LaunchTest shows that nothing is left (aftermath).
+// fails inside in exactly one way; the host guard shows that nothing is left (aftermath).
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -30,21 +30,6 @@ std::string RandomHex() {
   return out;
 }
 
-bool CgroupExists(const std::string& line) {
-  // "4:memory:/docker/<id>"; the unified hierarchy of a hybrid host has no controllers of ours.
-  auto parts = Split(line, ':');
-  if (parts.size() != 3 || parts[2] == "/" || !parts[2].starts_with("/docker/")) return false;
-  std::string controller(parts[1].empty() ? "unified" : parts[1]);
-  if (controller.starts_with("name=")) controller.erase(0, 5);
-  for (const char* mount : {"/sys/fs/cgroup/", "/sys/fs/cgroup"}) {
-    std::string path = mount;
-    if (path.ends_with('/')) path += controller;
-    path += parts[2];
-    if (::access(path.c_str(), F_OK) == 0) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void DockerTest::SetUp() {
@@ -65,13 +50,8 @@ void DockerTest::SetUp() {
 
 void DockerTest::TearDown() {
   if (socket_.empty()) return;
-  EXPECT_EQ(ContainersLeft(), 0U) << "a container was left";
   EXPECT_EQ(::rmdir(run_directory_.c_str()), 0) << "something was left in the run directory";
   EXPECT_EQ(::rmdir(sandbox_.c_str()), 0);
-  for (pid_t pid : pids_seen_)
-    EXPECT_EQ(::access(Text("/proc/", pid).c_str(), F_OK), -1)
-        << "process " << pid << " of a cell was left";
-  for (const std::string& line : cgroups_seen_) EXPECT_FALSE(CgroupExists(line)) << line;
   probe::HttpClient client(probe::Endpoint{socket_, "a test", {}});
   for (const std::string& image : images_) {
     auto removed = client.Call({"DELETE", "/images/" + image + "?force=1", {}});
@@ -126,13 +106,7 @@ Result<std::unique_ptr<probe::RunningCell>> DockerTest::Make() { return Make(Pla
 
 Result<std::unique_ptr<probe::RunningCell>> DockerTest::Make(cell::CellPlan plan) {
   if (engine_ == nullptr) Engine();
-  auto made = engine_->Make(std::move(plan), Places());
-  if (made.ok()) {
-    pids_seen_.push_back(made.value()->host_pid());
-    auto outside = made.value()->Observe();
-    if (outside.ok()) cgroups_seen_ = outside->cgroups;
-  }
-  return made;
+  return engine_->Make(std::move(plan), Places());
 }
 
 std::size_t DockerTest::ContainersLeft() {

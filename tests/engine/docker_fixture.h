@@ -14,9 +14,8 @@
 
 namespace taskcell::test {
 
-// A test with a real Docker engine, run as the unprivileged test user. After it no container, no
-// run directory, no process and no cgroup of its cells may be left: TearDown fails the test
-// otherwise.
+// A test with a real Docker engine, run as the unprivileged test user. After it no run directory
+// may be left.
 class DockerTest : public testing::Test {
  protected:
   void SetUp() override;
@@ -34,7 +33,7 @@ class DockerTest : public testing::Test {
   probe::DockerEngine& Engine();
   probe::DockerEngine& EngineAt(const std::string& socket_path);
 
-  // Makes a cell of Plan() with the engine used last and remembers what must be gone afterwards.
+  // Makes a cell of Plan() with the engine used last.
   Result<std::unique_ptr<probe::RunningCell>> Make();
   Result<std::unique_ptr<probe::RunningCell>> Make(cell::CellPlan plan);
 

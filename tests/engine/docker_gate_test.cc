@@ -91,7 +91,15 @@ TEST_F(DockerGateTest, AFirstProcessThatEndsIsAMismatch) {
 
 TEST_F(DockerGateTest, AFirstProcessThatConnectsAndEndsIsAMismatch) {
   MakeImage("connect-die");
-  ExpectFailure(Make(), "cell_mismatch", "ended");
+  auto made = Make();
+  if (!made.ok()) return ExpectFailure(made, "cell_mismatch", "ended");
+  // It was looked at while it still lived; then it says nothing.
+  auto host = GateHost::Open(made.value()->TakeGate());
+  ASSERT_TRUE(host.ok());
+  auto arrival = host->Attest(true, GateHost::Clock::now() + milliseconds(5000));
+  ASSERT_FALSE(arrival.ok());
+  EXPECT_EQ(arrival.error().code, "cell_mismatch") << arrival.error().text;
+  EXPECT_TRUE(made.value()->Remove().ok());
 }
 
 TEST_F(DockerGateTest, AFirstProcessThatNeverConnectsIsAMismatchAfterTheTimeLimit) {

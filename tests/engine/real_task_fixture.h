@@ -21,7 +21,7 @@ struct RealAgent {
 };
 
 // One home with one agent, "a1", for `taskcell run` on the engine TASK_ENGINE names, in the root or
-// image of make_cli_image.sh. After each test no container and no run directory may be left.
+// image of make_cli_image.sh. After each test no run directory may be left.
 class RealTaskFixture : public testing::Test {
  public:
   static constexpr std::string_view kState = "/var/lib/taskcell-test";

@@ -13,9 +13,8 @@
 #include <string>
 #include <thread>
 
-#include "gateway/config/home.h"
 #include "launcher/base/text.h"
-#include "probe/engine/client.h"
+#include "tests/support/engine_proxy.h"
 #include "tests/support/fixture.h"
 
 namespace taskcell {
@@ -105,13 +104,8 @@ class TaskTest : public testing::Test {
     if (path_.ends_with("XXXXXX")) return;
     const std::string runs = path_ + "/home/sandbox/runs";
     EXPECT_TRUE(!fs::exists(runs) || fs::is_empty(runs)) << "a run directory was left";
-    if (!socket_.empty()) {
-      probe::EngineClient client(probe::Endpoint{socket_, "a test", {}});
-      auto left = client.ListTasks(gateway::HomeLabel(path_ + "/home"));
-      EXPECT_TRUE(left.ok() && left->empty()) << "a container was left";
-      probe::HttpClient http(probe::Endpoint{socket_, "a test", {}});
-      if (!image_.empty()) (void)http.Call({"DELETE", "/images/" + image_ + "?force=1", {}});
-    }
+    if (!image_.empty())
+      (void)test::ForwardToEngine(socket_, {"DELETE", "/images/" + image_ + "?force=1", ""});
     fs::remove_all(path_);
   }
 

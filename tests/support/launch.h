@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -14,36 +13,8 @@
 
 namespace taskcell::test {
 
-// What of native cells is left on this host: cgroups named run-*, below any delegated place.
-inline std::vector<std::string> CellCgroups() {
-  std::vector<std::string> found;
-  std::error_code ignored;
-  std::vector<std::filesystem::path> roots = {"/sys/fs/cgroup"};  // v2; below it v1's hierarchies
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/fs/cgroup", ignored)) {
-    roots.push_back(entry.path());
-  }
-  for (const std::filesystem::path& root : roots) {
-    std::filesystem::path places = root / "taskcell";
-    for (const auto& place : std::filesystem::directory_iterator(places, ignored)) {
-      for (const auto& entry : std::filesystem::directory_iterator(place.path(), ignored)) {
-        if (entry.path().filename().string().starts_with("run-")) found.push_back(entry.path());
-      }
-    }
-  }
-  return found;
-}
-
-inline std::string HostMounts() {
-  std::ifstream file("/proc/self/mountinfo");
-  std::string mounts;
-  for (std::string line; std::getline(file, line);) {
-    if (line.find(" /var/lib/taskcell-test/docker") == std::string::npos) mounts += line + "\n";
-  }
-  return mounts;
-}
-
-// Runs taskcell-launch as the unprivileged test user; afterwards no cgroup and no mount of the cell
-// may be left. Needs root (to become that user) and the fixture.
+// Runs taskcell-launch as the unprivileged test user. Needs root (to become that user) and the
+// fixture.
 class LaunchTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -57,24 +28,11 @@ class LaunchTest : public testing::Test {
     scratch_ = pattern;
     ASSERT_EQ(::chown(scratch_.c_str(), user_->uid, user_->gid), 0);
     ASSERT_EQ(::chmod(scratch_.c_str(), 0755), 0);
-    mounts_before_ = HostMounts();
-    cgroups_before_ = CellCgroups();
   }
 
   void TearDown() override {
     if (scratch_.empty()) return;
     std::filesystem::remove_all(scratch_);
-    EXPECT_EQ(HostMounts(), mounts_before_);
-    EXPECT_TRUE(OnlyOldCgroups());
-  }
-
-  // True when no cgroup of a cell is there that was not before the test.
-  bool OnlyOldCgroups() const {
-    std::vector<std::string> now = CellCgroups();
-    return std::all_of(now.begin(), now.end(), [this](const std::string& cgroup) {
-      return std::find(cgroups_before_.begin(), cgroups_before_.end(), cgroup) !=
-             cgroups_before_.end();
-    });
   }
 
   std::vector<std::string> Command(const std::vector<std::string>& arguments) const {
@@ -127,10 +85,6 @@ class LaunchTest : public testing::Test {
 
   std::optional<User> user_;
   std::string scratch_;
-
- private:
-  std::string mounts_before_;
-  std::vector<std::string> cgroups_before_;
 };
 
 }  // namespace taskcell::test

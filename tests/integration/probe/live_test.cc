@@ -11,7 +11,6 @@
 #include "probe/live/print.h"
 #include "tests/support/as_test_user.h"
 #include "tests/support/fixture.h"
-#include "tests/support/launch.h"
 
 namespace taskcell::test {
 namespace {
@@ -99,10 +98,7 @@ class LiveTest : public testing::Test {
     setting_.mounts = {{breaker, live::kBreakerInside, cell::EntryKind::kFile, status.st_dev,
                         status.st_ino, false}};
     setting_.uid = setting_.gid = 1000;
-    cgroups_before_ = CellCgroups();
   }
-
-  void TearDown() override { EXPECT_EQ(CellCgroups(), cgroups_before_) << "a cgroup was left"; }
 
   Report Break(probe::CellEngine& engine) {
     return live::BreakLimits(engine, setting_, asked_, [] { return false; });
@@ -122,7 +118,6 @@ class LiveTest : public testing::Test {
   live::Asked asked_;
   live::Setting setting_;
   UniqueFd pin_;
-  std::vector<std::string> cgroups_before_;
 };
 
 TEST_F(LiveTest, EveryLimitOfANativeCellHolds) {

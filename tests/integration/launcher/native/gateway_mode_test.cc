@@ -113,7 +113,7 @@ TEST_F(GatewayModeTest, DiesWithTheReaderOfItsStatus) {
   EXPECT_THAT(started.Line(), HasSubstr("made"));
   started.status.Reset();
   ASSERT_NE(sys::Poll(started.launcher.pidfd(), POLLIN, kLineTimeoutMs).value(), 0);
-  (void)started.launcher.Wait();  // TearDown looks for what is left
+  (void)started.launcher.Wait();  // the host guard looks for what is left
 }
 
 TEST_F(GatewayModeTest, EndsTheCellOnSigterm) {

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/support/host_guard.h"
+
 namespace taskcell::test {
 namespace {
 
@@ -216,12 +218,13 @@ TEST_F(NativeLaunchTest, SignalsReachTheProgram) {
 
 TEST_F(NativeLaunchTest, AKilledLauncherLeavesNoProcessAndItsCgroupGoesWithTheNextRun) {
   auto kill = [](pid_t launcher) { ::kill(launcher, SIGKILL); };
+  const std::vector<std::string> before = CellCgroups();
   EXPECT_EQ(WhileItRuns(Command({"--", "/bin/sh", "-c", "echo ready; sleep 317 & sleep 317"}),
                         *user_, kill),
             137);
-  // The dead may still be on their way out of their cgroup; TearDown looks for what is left.
+  // The dead may still be on their way out of their cgroup.
   constexpr int kTries = 50;
-  for (int run = 0; run < kTries && !OnlyOldCgroups(); ++run)
+  for (int run = 0; run < kTries && CellCgroups() != before; ++run)
     EXPECT_EQ(Launch({"--", "/bin/true"}).status, 0);
 }
 
