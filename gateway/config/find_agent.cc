@@ -33,8 +33,9 @@ Result<std::vector<std::string>> AgentDirectories(int agents_fd) {
   return names;
 }
 
-Result<AgentConfig> ReadFrom(int dir_fd, const std::string& path) {
-  Result<ConfigValue> document = ReadToml(dir_fd, path, path);
+// `shown` is what messages call the file.
+Result<AgentConfig> ReadFrom(int dir_fd, const std::string& path, const std::string& shown) {
+  Result<ConfigValue> document = ReadToml(dir_fd, path, shown);
   if (!document.ok()) return std::move(document).error().Coded(kInvalidConfig);
   return ReadAgentConfig(document.value());
 }
@@ -53,10 +54,18 @@ Result<UniqueFd> OpenAgentDirectory(int agents_fd, const std::string& name) {
       .Coded(kUnmountable);
 }
 
+// The file is read through the very descriptor that is the agent's directory from then on: whatever
+// is renamed meanwhile, the two belong together.
+Result<Agent> OpenAgent(int agents_fd, const std::string& name) {
+  UniqueFd directory = TRY(OpenAgentDirectory(agents_fd, name));
+  AgentConfig config = TRY(ReadFrom(directory.get(), "agent.toml", Text(name, "/agent.toml")));
+  return Agent{std::move(config), name, std::move(directory), {}};
+}
+
 // A preset that was bound to the agent replaces its agent.toml.
 Status ApplyResolved(const Home& home, AgentConfig& config) {
   std::string path = Text("agent_resolved/", config.name, ".toml");
-  Result<AgentConfig> resolved = ReadFrom(home.fd.get(), path);
+  Result<AgentConfig> resolved = ReadFrom(home.fd.get(), path, path);
   if (!resolved.ok()) {
     if (resolved.error().err == ENOENT) return Ok();
     return std::move(resolved).error();
@@ -76,32 +85,30 @@ Result<Agent> FindAgent(const Home& home, std::string_view name) {
     if (agents.error().err == ENOENT) return NotFound(name);
     return std::move(agents).error().With("agents").Coded(kInvalidConfig);
   }
-  std::optional<AgentConfig> found;
+  std::optional<Agent> found;
   std::optional<Error> own_error;
-  std::string directory_name;
   std::vector<std::string> warnings;
   for (const std::string& entry : TRY(AgentDirectories(agents->get()))) {
-    Result<AgentConfig> config = ReadFrom(agents->get(), Text(entry, "/agent.toml"));
-    if (!config.ok()) {
+    Result<Agent> agent = OpenAgent(agents->get(), entry);
+    if (!agent.ok()) {
       // Another agent's broken file must not stop this one; but the directory of this very name
       // tells more than "not found".
-      if (entry == name && config.error().err != ENOENT) own_error = config.error();
+      if (entry == name && agent.error().err != ENOENT) own_error = agent.error();
       continue;
     }
-    if (!Matches(config.value(), name)) continue;
+    if (!Matches(agent->config, name)) continue;
     if (found.has_value())
-      warnings.push_back(Text("agents/", Printable(directory_name), " and agents/",
+      warnings.push_back(Text("agents/", Printable(found->directory_name), " and agents/",
                               Printable(entry), " both are agent ", name, "; the second is used"));
-    found = std::move(config).value();
-    directory_name = entry;
+    found = std::move(agent).value();
   }
   if (!found.has_value()) {
     if (own_error.has_value()) return *std::move(own_error);
     return NotFound(name);
   }
-  TRY(ApplyResolved(home, *found));
-  return Agent{*std::move(found), directory_name,
-               TRY(OpenAgentDirectory(agents->get(), directory_name)), std::move(warnings)};
+  found->warnings = std::move(warnings);
+  TRY(ApplyResolved(home, found->config));
+  return *std::move(found);
 }
 
 }  // namespace taskcell::gateway

@@ -1,0 +1,122 @@
+// Whole launches of taskcell-launch whose sources somebody exchanges all the time. What is
+// exchanged in could never be mounted if it was looked at, so whatever of it appears in a cell came
+// in between the look and the mount.
+#include "tests/support/launch.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "tests/race/swapper.h"
+
+namespace taskcell::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr int kLaunches = 200;
+constexpr char kCanary[] = "the canary that no cell may see";
+
+class LaunchRaceTest : public LaunchTest {
+ protected:
+  // Launches over and over beside `swap`. A launch either prints what `is_good` takes, or is
+  // refused with one of `refusals` in its message; both must occur.
+  void Race(const std::function<void()>& swap, const std::vector<std::string>& arguments,
+            const std::function<bool(const Outcome&)>& is_good,
+            const std::vector<std::string>& refusals) {
+    int good = 0;
+    int other = 0;
+    {
+      Swapper swapper(swap);
+      for (int launch = 0; launch < kLaunches; ++launch) {
+        Outcome ran = Launch(arguments);
+        ASSERT_THAT(ran.out + ran.err, Not(HasSubstr(kCanary)));
+        bool refused = ran.status == 125 && ran.out.empty() &&
+                       std::any_of(refusals.begin(), refusals.end(), [&](const auto& refusal) {
+                         return ran.err.find(refusal) != std::string::npos;
+                       });
+        ASSERT_TRUE(is_good(ran) || refused) << ran.status << ": " << ran.out << ran.err;
+        ++(refused || ran.out.empty() ? other : good);
+      }
+    }
+    EXPECT_GT(good, 0) << "control: both were met";
+    EXPECT_GT(other, 0) << "control: both were met";
+  }
+
+  static bool PrintsGood(const Outcome& ran) { return ran.status == 0 && ran.out == "good"; }
+
+  // A directory that must not be mounted, with the canary in it.
+  void MakeTrap(const std::string& name) const {
+    MakeFile(name + "/file", kCanary);
+    ASSERT_EQ(::mkfifo((scratch_ + "/" + name + "/pipe").c_str(), 0666), 0);
+  }
+  std::string At(const std::string& name) const { return scratch_ + "/" + name; }
+};
+
+const std::vector<std::string> kNotTheSame = {"is a FIFO", "replaced since", "symbolic link",
+                                              "No such file"};
+
+TEST_F(LaunchRaceTest, AnExchangedSourceIsTheOneThatWasCheckedOrNone) {
+  MakeFile("top/data/file", "good");
+  MakeTrap("trap");
+  MakeTrap("other/data");
+  const std::vector<std::string> arguments = {"--ro=" + At("top/data") + ":/data", "--", "/bin/cat",
+                                              "/data/file"};
+  Race(Exchange(At("top/data"), At("trap")), arguments, PrintsGood, kNotTheSame);
+  Race(Exchange(At("top"), At("other")), arguments, PrintsGood, kNotTheSame);
+}
+
+TEST_F(LaunchRaceTest, ASourceThatIsALinkFromTimeToTimeIsTheOneThatWasCheckedOrNone) {
+  MakeFile("top/data/file", "good");
+  MakeTrap("trap/data");
+  const std::vector<std::string> arguments = {"--ro=" + At("top/data") + ":/data", "--", "/bin/cat",
+                                              "/data/file"};
+  Race(FlipToLink(At("top/data"), At("trap/data")), arguments, PrintsGood, kNotTheSame);
+  Race(FlipToLink(At("top"), At("trap")), arguments, PrintsGood, kNotTheSame);
+}
+
+TEST_F(LaunchRaceTest, AFileSourceIsNeverWhatALinkLedTo) {
+  MakeFile("top/file", "good");
+  fs::create_directories(At("trap"));
+  ASSERT_EQ(::mkfifo(At("trap/file").c_str(), 0666), 0);
+  Race(Exchange(At("top/file"), At("trap/file")),
+       {"--ro=" + At("top/file") + ":/file", "--", "/bin/cat", "/file"}, PrintsGood, kNotTheSame);
+}
+
+TEST_F(LaunchRaceTest, AnAgentDirectoryShowsOnlyWhatIsItsOwn) {
+  MakeFile("agent/SOUL.md", "good");
+  MakeFile("agent/wiki/page", "good");
+  MakeFile("outside/page", kCanary);
+  MakeFile("key", kCanary);
+  auto good_or_absent = [](const Outcome& ran) {
+    return PrintsGood(ran) || (ran.out.empty() && ran.status == 1 &&
+                               ran.err.find("No such file") != std::string::npos);
+  };
+  auto arguments = [this](const char* file) {
+    return std::vector<std::string>{"--agent-dir=" + At("agent"), "--", "/bin/cat", file};
+  };
+  Race(FlipToLink(At("agent/SOUL.md"), At("key")), arguments("/agent/SOUL.md"), good_or_absent, {});
+  Race(FlipToLink(At("agent/wiki"), At("outside")), arguments("/agent/wiki/page"), good_or_absent,
+       {});
+}
+
+// The mount points of a root directory are looked up in it while it may be written. What was
+// mounted on a directory that is then called otherwise is seen by the attestation.
+TEST_F(LaunchRaceTest, AMountPointThatIsALinkFromTimeToTimeRedirectsNothing) {
+  std::string rootfs = MakeRootfs();
+  MakeFile("outside/file", kCanary);
+  fs::create_directories(At("agent"));
+  auto written = fs::last_write_time(At("outside"));
+  for (const char* target : {"agent", "workspace", "proc"}) {
+    // A launch meets the mount point several times: flipped all the time, none would succeed.
+    Race(FlipToLink(rootfs + "/" + target, "../outside", 1000, 20'000),
+         {"--rootfs=" + rootfs, "--agent-dir=" + At("agent"), "--", "/launch", "--version"},
+         [](const Outcome& ran) { return ran.status == 0; }, {"taskcell-launch: "});
+  }
+  EXPECT_EQ(fs::last_write_time(At("outside")), written);
+}
+
+}  // namespace
+}  // namespace taskcell::test

@@ -1,0 +1,261 @@
+// What resolves names of an agent directory, against somebody who exchanges them all the time:
+// whatever is answered is one of few things, and nothing of what was exchanged in is ever read.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <set>
+
+#include "gateway/config/agent_config.h"
+#include "launcher/base/text.h"
+#include "launcher/mounts/snapshot.h"
+#include "launcher/mounts/tree.h"
+#include "launcher/sys/file.h"
+#include "tests/race/swapper.h"
+
+namespace taskcell::test {
+namespace {
+
+namespace fs = std::filesystem;
+using mounts::Reason;
+using mounts::Verdict;
+
+constexpr int kRounds = 20'000;
+constexpr int kSnapshotRounds = 500;
+constexpr std::size_t kMaxBytes = 4096;
+constexpr char kCanary[] = "the canary that no cell may see";
+
+class ResolverRaceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(path_.data()), nullptr);
+    Put("outside/key", kCanary);
+    Put("outside/dir/SOUL.md", kCanary);
+    Put("outside/dir/page", kCanary);
+    fs::create_directories(path_ + "/agent");
+  }
+  void TearDown() override {
+    UniqueFd tmp = sys::Open("/tmp", O_RDONLY | O_DIRECTORY).value();
+    EXPECT_TRUE(mounts::RemoveTree(tmp.get(), path_.substr(5)).ok());
+  }
+  std::string At(const std::string& name) const { return path_ + "/" + name; }
+  void Put(const std::string& name, std::string_view content) const {
+    fs::create_directories(fs::path(At(name)).parent_path());
+    std::ofstream(At(name), std::ios::binary) << content;
+  }
+  UniqueFd Open(const std::string& name) const {
+    return sys::Open(At(name), O_RDONLY | O_DIRECTORY).value();
+  }
+
+  std::string path_ = "/tmp/taskcell-race-XXXXXX";
+};
+
+// What stands at the name half of the time.
+struct Intruder {
+  const char* name;
+  cell::EntryKind wanted;
+  void (*make)(const std::string& at, const std::string& outside);
+  bool flips;  // there are moments without any
+  std::set<Reason> reasons;
+};
+void PrintTo(const Intruder& intruder, std::ostream* out) { *out << intruder.name; }
+
+void MakeLink(const std::string& at, const std::string& outside) {
+  fs::create_symlink(outside + "/key", at);
+}
+
+class JudgeRaceTest : public ResolverRaceTest, public testing::WithParamInterface<Intruder> {};
+
+TEST_P(JudgeRaceTest, OnlyTheGoodEntryIsEverSafe) {
+  const Intruder& intruder = GetParam();
+  const bool file = intruder.wanted == cell::EntryKind::kFile;
+  Put(file ? "agent/entry" : "agent/entry/page", "good");
+  std::function<void()> swap = FlipToLink(At("agent/entry"), At("outside/key"));
+  if (!intruder.flips) {
+    intruder.make(At("agent/other"), At("outside"));
+    swap = Exchange(At("agent/entry"), At("agent/other"));
+  }
+  UniqueFd agent = Open("agent");
+  std::map<std::string_view, int> seen;
+  {
+    Swapper swapper(swap);
+    for (int round = 0; round < kRounds; ++round) {
+      Result<mounts::Finding> finding = mounts::Judge(agent.get(), "entry", intruder.wanted);
+      ASSERT_TRUE(finding.ok()) << finding.error().text;
+      ++seen[finding->verdict == Verdict::kSkip ? Name(finding->reason) : Name(finding->verdict)];
+      if (finding->verdict == Verdict::kSafe) {
+        ASSERT_EQ(file ? sys::ReadAll(finding->fd.get(), kMaxBytes).value()
+                       : sys::ReadFile(finding->fd.get(), "page", kMaxBytes).value(),
+                  "good");
+      } else if (finding->verdict == Verdict::kSkip) {
+        ASSERT_TRUE(intruder.reasons.contains(finding->reason)) << Name(finding->reason);
+      } else {
+        ASSERT_TRUE(intruder.flips) << "it was there all the time";
+      }
+    }
+  }
+  EXPECT_GT(seen["safe"], 0) << "control: both were met";
+  EXPECT_LT(seen["safe"], kRounds) << "control: both were met";
+  for (const auto& [outcome, count] : seen) RecordProperty(std::string(outcome), count);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Intruders, JudgeRaceTest,
+    testing::Values(
+        Intruder{
+            "Link", cell::EntryKind::kFile, MakeLink, false, {Reason::kSymlink, Reason::kRace}},
+        Intruder{"FlippingLink",
+                 cell::EntryKind::kFile,
+                 nullptr,
+                 true,
+                 {Reason::kSymlink, Reason::kRace}},
+        Intruder{"HardLink",
+                 cell::EntryKind::kFile,
+                 [](const std::string& at, const std::string& outside) {
+                   fs::create_hard_link(outside + "/key", at);
+                 },
+                 false,
+                 {Reason::kHardlink, Reason::kRace}},
+        Intruder{
+            "Directory",
+            cell::EntryKind::kFile,
+            [](const std::string& at, const std::string& /*outside*/) { fs::create_directory(at); },
+            false,
+            {Reason::kWrongKind, Reason::kRace}},
+        Intruder{"Fifo",
+                 cell::EntryKind::kFile,
+                 [](const std::string& at, const std::string& /*outside*/) {
+                   EXPECT_EQ(::mkfifo(at.c_str(), 0666), 0);
+                 },
+                 false,
+                 {Reason::kSpecial, Reason::kRace}},
+        Intruder{"LinkToADirectory",
+                 cell::EntryKind::kDirectory,
+                 [](const std::string& at, const std::string& outside) {
+                   fs::create_directory_symlink(outside + "/dir", at);
+                 },
+                 false,
+                 {Reason::kSymlink, Reason::kRace}},
+        Intruder{"FileForADirectory",
+                 cell::EntryKind::kDirectory,
+                 [](const std::string& at, const std::string& /*outside*/) {
+                   std::ofstream(at) << kCanary;
+                 },
+                 false,
+                 {Reason::kWrongKind, Reason::kRace}}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+// A whole snapshot, with each level of the way to a page exchanged in turn.
+class SnapshotRaceTest : public ResolverRaceTest, public testing::WithParamInterface<const char*> {
+ protected:
+  // Every text below `directory`.
+  static std::set<std::string> TextsIn(const std::string& directory) {
+    std::set<std::string> texts;
+    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+      EXPECT_FALSE(entry.is_symlink()) << entry.path();
+      if (!entry.is_regular_file()) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      texts.insert({std::istreambuf_iterator<char>(in), {}});
+    }
+    return texts;
+  }
+};
+
+TEST_P(SnapshotRaceTest, NothingFromOutsideIsEverCopied) {
+  const std::string swapped = GetParam();
+  Put("agent/SOUL.md", "good");
+  Put("agent/wiki/a/b/page", "good");
+  Put("outside/dir/a/b/page", kCanary);
+  Put("outside/dir/b/page", kCanary);
+  fs::create_symlink(
+      fs::is_directory(At("agent/" + swapped)) ? At("outside/dir") : At("outside/key"),
+      At("agent/other"));
+  int whole = 0;
+  int partial = 0;
+  {
+    Swapper swapper(Exchange(At("agent/" + swapped), At("agent/other")));
+    for (int round = 0; round < kSnapshotRounds; ++round) {
+      fs::create_directory(At("copy"));
+      UniqueFd agent = Open("agent");
+      UniqueFd copy = Open("copy");
+      Result<mounts::Snapshot> snapshot = mounts::SnapshotAgentDirectory(agent.get(), copy.get());
+      ASSERT_TRUE(snapshot.ok()) << snapshot.error().text;
+      std::set<std::string> texts = TextsIn(At("copy"));
+      texts.erase("good");
+      ASSERT_TRUE(texts.empty()) << *texts.begin();
+      bool all = fs::exists(At("copy/SOUL.md")) && fs::exists(At("copy/wiki/a/b/page"));
+      ASSERT_EQ(snapshot->warnings.empty(), all) << "what was left out is warned about";
+      ++(all ? whole : partial);
+      UniqueFd top = Open("");
+      ASSERT_TRUE(mounts::RemoveTree(top.get(), "copy").ok());
+    }
+  }
+  EXPECT_GT(whole, 0) << "control: both were met";
+  EXPECT_GT(partial, 0) << "control: both were met";
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, SnapshotRaceTest,
+                         testing::Values("SOUL.md", "wiki", "wiki/a", "wiki/a/b", "wiki/a/b/page"),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::erase_if(name, [](char c) { return c == '/' || c == '.'; });
+                           return name;
+                         });
+
+// The directory of an agent is found by what its agent.toml says, so both must be of one directory.
+TEST_F(ResolverRaceTest, AnAgentsFileAndItsDirectoryAreAlwaysOfTheSameAgent) {
+  for (const char* which : {"one", "two"}) {
+    Put(Text("agents/", which, "/agent.toml"),
+        Text("[agent]\nname = \"a1\"\n[model]\npreferred = \"", which, "\"\n"));
+    Put(Text("agents/", which, "/SOUL.md"), which);
+  }
+  fs::rename(At("agents/two"), At("two"));
+  gateway::Home home = gateway::OpenHome(path_).value();
+  std::map<std::string, int> seen;
+  {
+    Swapper swapper(Exchange(At("agents/one"), At("two")));
+    for (int round = 0; round < kRounds; ++round) {
+      Result<gateway::Agent> agent = gateway::FindAgent(home, "a1");
+      ASSERT_TRUE(agent.ok()) << agent.error().text;
+      ++seen[agent->config.model];
+      ASSERT_EQ(sys::ReadFile(agent->directory.get(), "SOUL.md", kMaxBytes).value(),
+                agent->config.model);
+    }
+  }
+  EXPECT_EQ(seen.size(), 2U) << "control: both were met";
+}
+
+TEST_F(ResolverRaceTest, AnAgentIsNeverFoundThroughALink) {
+  Put("agents/a1/agent.toml", "[agent]\nname = \"a1\"\n");
+  Put("outside/dir/agent.toml", "[agent]\nname = \"a1\"\n");
+  Put("outside/agents/a1/agent.toml", "[agent]\nname = \"a1\"\n");
+  Put("outside/agents/a1/SOUL.md", kCanary);
+  Put("agents/a1/SOUL.md", "good");
+  gateway::Home home = gateway::OpenHome(path_).value();
+  for (const auto& [name, target] : std::map<std::string, std::string>{
+           {"agents/a1", At("outside/dir")}, {"agents", At("outside/agents")}}) {
+    int found = 0;
+    Swapper swapper(FlipToLink(At(name), target));
+    for (int round = 0; round < kRounds; ++round) {
+      Result<gateway::Agent> agent = gateway::FindAgent(home, "a1");
+      if (!agent.ok()) {
+        ASSERT_TRUE(std::set<std::string_view>(
+                        {"agent_not_found", "agent_dir_unmountable", "invalid_config"})
+                        .contains(agent.error().code))
+            << agent.error().code << ": " << agent.error().text;
+        continue;
+      }
+      ++found;
+      ASSERT_EQ(sys::ReadFile(agent->directory.get(), "SOUL.md", kMaxBytes).value(), "good");
+    }
+    EXPECT_GT(found, 0) << name;
+    EXPECT_LT(found, kRounds) << name;
+  }
+}
+
+}  // namespace
+}  // namespace taskcell::test
