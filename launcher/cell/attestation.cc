@@ -6,7 +6,7 @@
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kAttestationTag = 0x31544154;  // "TAT1"
+constexpr uint32_t kAttestationTag = 0x32544154;  // "TAT2"
 constexpr std::size_t kMaxItems = 4096;           // of any one list
 constexpr std::size_t kMaxPathText = 8192;        // paths, also as /proc shows them (escaped)
 
@@ -78,6 +78,15 @@ void RestFields(Io& io, Value& seen) {
     each.Number(descriptor.mode);
     each.Number(descriptor.access);
     each.Number(descriptor.filesystem);
+  });
+  io.List(seen.processes, kMaxItems, [](auto& each, auto& process) {
+    each.Number(process.pid);
+    each.String(process.name, kMaxPathText);
+  });
+  io.List(seen.devices, kMaxItems, [](auto& each, auto& device) {
+    each.String(device.path, kMaxPathText);
+    each.Number(device.mode);
+    each.Number(device.number);
   });
   io.List(seen.environment_names, kMaxItems, kStringItem<kMaxPathText>);
   io.String(seen.hostname, kMaxPathText);

@@ -56,6 +56,17 @@ struct DescriptorSeen {
   uint64_t filesystem = 0;  // fstatfs f_type, 0 where there is none
 };
 
+struct ProcessSeen {  // one process of the cell beside init
+  int32_t pid = 0;
+  std::string name;  // /proc/<pid>/comm; empty when it was gone by then
+};
+
+struct DeviceSeen {  // one device node
+  std::string path;
+  uint32_t mode = 0;    // st_mode
+  uint64_t number = 0;  // st_rdev
+};
+
 // What taskcell-init found about the cell it is PID 1 of, before any job exists. Every number is
 // init's own reading.
 struct InsideAttestation {
@@ -80,6 +91,8 @@ struct InsideAttestation {
   std::vector<InterfaceSeen> interfaces;
   std::string routes;  // /proc/net/route and /proc/net/ipv6_route, as they are
   std::vector<DescriptorSeen> descriptors;
+  std::vector<ProcessSeen> processes;          // whatever of /proc/<pid> is not init
+  std::vector<DeviceSeen> devices;             // at and below /dev, in what is mounted there too
   std::vector<std::string> environment_names;  // init's own environment
   std::string hostname;
   std::string working_directory;  // readlink of /proc/self/cwd, before init left it

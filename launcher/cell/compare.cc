@@ -155,6 +155,7 @@ std::vector<Mismatch> Compare(const CellPlan& plan, Engine engine, const Attesta
   CompareWitness(plan, seen.inside, found);
   CompareMounts(plan, engine, seen.inside, found);
   CompareLimits(plan.limits, seen.inside.limits, seen.outside.limits, found);
+  CompareInventory(seen.inside, found);
   CompareChannels(plan, seen.inside, found);
   return found.Take();
 }

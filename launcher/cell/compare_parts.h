@@ -36,6 +36,8 @@ void CompareMounts(const CellPlan& plan, Engine engine, const InsideAttestation&
 // cgroup limits, inside and outside.
 void CompareLimits(const Limits& planned, const LimitsSeen& inside, const LimitsSeen& outside,
                    Mismatches& found);
+// Other processes and device nodes.
+void CompareInventory(const InsideAttestation& seen, Mismatches& found);
 // Interfaces, routes, listener, descriptors.
 void CompareChannels(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found);
 

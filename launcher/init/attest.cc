@@ -149,6 +149,7 @@ Status AttestDescriptors(cell::InsideAttestation& seen) {
 
 Status AttestAlone(cell::InsideAttestation& seen) {
   TRY(CheckProc().With("attest /proc"));
+  seen.processes = TRY(OtherProcesses(0).With("attest processes"));
   TRY(AttestDescriptors(seen).With("attest descriptors"));
   seen.mountinfo = TRY(ReadProc("/proc/self/mountinfo").With("attest mounts"));
   return Ok();
@@ -160,6 +161,7 @@ Status AttestRest(const Options& options, std::span<const char* const> environme
   TRY(AttestProcess(seen).With("attest ids"));
   TRY(AttestMounts(seen).With("attest mounts"));
   TRY(AttestNetwork(seen).With("attest network"));
+  TRY(AttestDevices(seen).With("attest devices"));
   seen.limits = TRY(ReadLimits(options.limits, "/sys/fs/cgroup").With("attest limits"));
   return Ok();
 }

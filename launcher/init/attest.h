@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <span>
 #include <string>
 #include <vector>
@@ -18,14 +21,21 @@ inline constexpr std::size_t kMaxProcFileBytes = 256U << 10U;
 // read is an Error; nothing is filled in with a guess.
 
 // What has to be looked at while init is alone in the cell, and what a witness is made from:
-// descriptors and mountinfo.
+// processes, descriptors and mountinfo.
 Status AttestAlone(cell::InsideAttestation& seen);
-// The rest: ids, mounts, limits, network, names. `environment` is init's own.
+// The rest: ids, mounts, devices, limits, network, names. `environment` is init's own.
 Status AttestRest(const Options& options, std::span<const char* const> environment,
                   cell::InsideAttestation& seen);
 
-// Looks at each mount point of `seen.mountinfo`.
+// Looks at each mount point of `seen.mountinfo`; a device mounted below /dev is one of the devices.
 Status AttestMounts(cell::InsideAttestation& seen);
+// Adds what is at `path` where it is a device.
+void AddDevice(const std::string& path, const struct stat& info, cell::InsideAttestation& seen);
+// Looks for devices in and below /dev.
+Status AttestDevices(cell::InsideAttestation& seen);
+
+// Every process of the cell but this one and `except` (0: no other).
+Result<std::vector<cell::ProcessSeen>> OtherProcesses(pid_t except);
 
 // Reads the limit files the launcher opened, or, where there are none, those of the cgroup file
 // systems below `cgroup_root` (/sys/fs/cgroup in a cell), v2 or v1.

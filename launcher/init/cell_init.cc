@@ -74,6 +74,14 @@ Result<cell::Job> WaitForJob(const Options& options, Gate& gate) {
   return Error(Kind::kViolation, "the job wants other standard streams than its cell was made for");
 }
 
+// The attestation said so; between it and the job an engine may have started something here.
+Status CheckStillAlone(pid_t witness) {
+  std::vector<cell::ProcessSeen> others = TRY(OtherProcesses(witness));
+  if (others.empty()) return Ok();
+  return Error(Kind::kViolation, Text("process ", others[0].pid, " (", Printable(others[0].name),
+                                      ") came into the cell from outside"));
+}
+
 // After the job: only kDone ends the wait (or the gate's end). Signals and a cancel may still be
 // under way to a job that has ended.
 Status WaitForDone(Gate& gate) {
@@ -106,6 +114,8 @@ Status RunCell(const Options& options, std::span<const char* const> environment)
     if (Gate::IsClosed(job.error())) return std::move(job).error();
     return Refuse("job", std::move(job).error(), gate);
   }
+  Status alone = CheckStillAlone(witness->child().pid());
+  if (!alone.ok()) return Refuse("processes", std::move(alone).error(), gate);
   bool stays = job->stays;
   TRY(RunJob(std::move(job).value(), std::move(witness).value(), gate));
   return stays ? WaitForDone(gate) : Ok();

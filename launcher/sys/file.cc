@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <climits>
 
-#include "launcher/base/defer.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 
@@ -205,25 +204,25 @@ Status Rename(int dir_fd, const std::string& from, const std::string& to) {
 Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit) {
   int own = ::openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return Failure(Named("open", ".", dir_fd));
-  DIR* stream = ::fdopendir(own);
-  if (stream == nullptr) return Failure(Text("fdopendir (fd ", own, ")"));
-  Defer close([stream] { (void)::closedir(stream); });  // ignoring: read-only stream
+  UniqueFd directory(own);
   std::vector<DirectoryEntry> entries;
+  alignas(struct dirent64) std::array<char, 16384> buffer;
   while (true) {
-    errno = 0;
-    const struct dirent* entry =
-        ::readdir(stream);  // NOLINT(concurrency-mt-unsafe): the stream is ours alone
-    if (entry == nullptr) {
-      if (errno != 0) return Failure(Text("readdir (dir fd ", dir_fd, ")"));
-      return entries;
+    ssize_t got = ::getdents64(directory.get(), buffer.data(), buffer.size());
+    if (got < 0) return Failure(Text("getdents64 (dir fd ", dir_fd, ")"));
+    if (got == 0) return entries;
+    for (ssize_t at = 0; at < got;) {
+      const void* here = buffer.data() + at;
+      const auto* entry = static_cast<const struct dirent64*>(here);
+      at += entry->d_reclen;
+      std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      if (entries.size() == limit) {
+        return Error(Kind::kViolation,
+                     Text("directory fd ", dir_fd, " holds more than ", limit, " entries"), EFBIG);
+      }
+      entries.push_back({std::string(name), entry->d_type});
     }
-    std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (entries.size() == limit) {
-      return Error(Kind::kViolation,
-                   Text("directory fd ", dir_fd, " holds more than ", limit, " entries"), EFBIG);
-    }
-    entries.push_back({std::string(name), entry->d_type});
   }
 }
 

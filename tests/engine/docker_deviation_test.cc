@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "probe/engine/http.h"
 #include "tests/engine/docker_cell_fixture.h"
 
 namespace taskcell::test {
@@ -105,6 +106,13 @@ INSTANTIATE_TEST_SUITE_P(
                       if (mount["Target"] == "/agent") mount["Source"] = "/usr/share";
                   },
                   {"mount:/agent"}},
+        Deviation{"ExtraDevice",
+                  [](Json& b) {
+                    Host(b)["Devices"] = {{{"PathOnHost", "/dev/null"},
+                                           {"PathInContainer", "/dev/extra/null"},
+                                           {"CgroupPermissions", "rwm"}}};
+                  },
+                  {"device:/dev/extra/null"}},
         Deviation{"Hostname", [](Json& b) { b["Hostname"] = "other"; }, {"hostname"}},
         Deviation{"HostnameOfTheHost",
                   [](Json& b) {
@@ -142,6 +150,30 @@ TEST_F(DockerCellTest, APrivilegedContainerIsSeenAsOne) {
   EXPECT_TRUE(request_changed_);
   CellSession session(*made.value(), cell::Engine::kDocker);
   EXPECT_TRUE(session.Differences().contains("capabilities.bounding")) << session.Described();
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+// Whoever may speak to the engine may start something in a container at any time. Before the job
+// exists init sees it, and then there is none.
+TEST_F(DockerCellTest, AProcessTheEngineStartsBeforeTheJobLetsNoJobStart) {
+  MakeJobImage(Json::object(), {{"/behaviour", {{"text", "never"}}}});  // stays for a minute
+  auto made = Make(AgentPlan());
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  ASSERT_TRUE(session.Differences().empty()) << session.Described();
+  probe::HttpClient engine(probe::Endpoint{socket_, "a test", {}});
+  auto created = engine.Call({"POST", "/containers/dudu-task-" + run_id_ + "/exec",
+                              R"({"Cmd":["/bin/actor"],"User":"2000000007"})"});
+  ASSERT_TRUE(created.ok() && created->status == 201) << created->body;
+  std::string id = Json::parse(created->body)["Id"];
+  auto started = engine.Call({"POST", "/exec/" + id + "/start", R"({"Detach":true})"});
+  ASSERT_TRUE(started.ok() && started->status == 200) << started->body;
+  auto end = session.Run({"/bin/actor", "cat", "/agent/SOUL.md"});
+  EXPECT_EQ(end.outcome, gate::JobOutcome::kRefused);
+  EXPECT_EQ(end.refusal.stage, "processes");
+  EXPECT_NE(end.refusal.text.find("came into the cell from outside"), std::string::npos)
+      << end.refusal.text;
+  EXPECT_EQ(session.out, "");
   EXPECT_TRUE(made.value()->Remove().ok());
 }
 

@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <sched.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/denied_calls.h"
@@ -74,6 +78,66 @@ TEST(AttestTest, NobodyLooksIntoTheWitnessWhileItWaits) {
   ASSERT_TRUE(cell.Start(Shell("sleep 1000")));
   ASSERT_EQ(::stat(Text("/proc/", Children(cell.pid()), "/mem").c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, 65533U);
+}
+
+TEST(AttestTest, NobodyElseIsThereAndOnlyTheDevicesOfDev) {
+  InitCell cell;
+  cell::InsideAttestation seen = cell.Attestation();
+  EXPECT_TRUE(seen.processes.empty());
+  std::map<std::string, uint64_t> devices;
+  for (const cell::DeviceSeen& device : seen.devices) devices[device.path] = device.number;
+  EXPECT_EQ(devices, (std::map<std::string, uint64_t>{{"/dev/null", makedev(1, 3)},
+                                                      {"/dev/zero", makedev(1, 5)},
+                                                      {"/dev/full", makedev(1, 7)},
+                                                      {"/dev/urandom", makedev(1, 9)}}));
+}
+
+TEST(AttestTest, AnotherProcessIsSeen) {
+  InitCell::Setup setup;
+  setup.extra_process = true;
+  InitCell cell(setup);
+  cell::InsideAttestation seen = cell.Attestation();
+  ASSERT_EQ(seen.processes.size(), 1U);
+  EXPECT_EQ(seen.processes[0].pid, 2);
+  EXPECT_FALSE(seen.processes[0].name.empty());
+}
+
+TEST(AttestTest, AnotherDeviceIsSeenAlsoInADirectoryOfItsOwn) {
+  InitCell::Setup setup;
+  setup.extra_device = true;
+  InitCell cell(setup);
+  cell::InsideAttestation seen = cell.Attestation();
+  auto extra = std::find_if(seen.devices.begin(), seen.devices.end(),
+                            [](const auto& device) { return device.path == "/dev/extra/full"; });
+  ASSERT_NE(extra, seen.devices.end());
+  EXPECT_EQ(extra->mode, S_IFCHR | 0644U);
+  EXPECT_EQ(extra->number, makedev(1, 7));
+}
+
+// What enters a cell between its attestation and its job is seen by init before the job exists.
+TEST(AttestTest, AProcessThatComesAfterTheAttestationLetsNoJobStart) {
+  InitCell cell;
+  (void)cell.Attestation();
+  sys::Child other;
+  {
+    sys::Pipe in_it = sys::MakePipe().value();
+    sys::Cloned cloned = sys::CloneProcess(0).value();
+    if (cloned.in_child) {
+      if (::setns(cell.pidfd(), CLONE_NEWPID) != 0) sys::ExitNow(1);
+      pid_t child = ::fork();
+      if (child == 0) (void)sys::WriteAll(in_it.write_end.get(), "x");
+      for (;;) ::pause();
+    }
+    other = std::move(cloned.child);
+    in_it.write_end.Reset();
+    ASSERT_EQ(sys::ReadAll(in_it.read_end.get(), 0).ok(), false) << "control: it is in the cell";
+  }
+  EXPECT_FALSE(cell.Start(Shell("echo ran")));
+  InitCell::Output output = cell.Finish();
+  ASSERT_TRUE(output.refusal);
+  EXPECT_EQ(output.refusal->stage, "processes");
+  EXPECT_THAT(output.refusal->text, HasSubstr("came into the cell from outside"));
+  EXPECT_EQ(output.out, "");
 }
 
 TEST(AttestTest, MountsCarryTheInodeThatIsReallyThere) {

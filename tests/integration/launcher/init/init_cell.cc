@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
@@ -45,12 +46,15 @@ void Tmpfs(const std::string& target, const char* options) {
   Must(::mount("tmpfs", target.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options) == 0, "tmpfs");
 }
 
-void MakeDev(const std::string& root) {
+void MakeDev(const std::string& root, bool extra_device) {
   Must(::mkdir((root + "/dev").c_str(), 0755) == 0, "mkdir /dev");
   Must(::mount("tmpfs", (root + "/dev").c_str(), "tmpfs", MS_NOSUID, "mode=755") == 0, "/dev");
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/urandom"}) {
     Bind(device, root + device, false);
   }
+  if (!extra_device) return;
+  Must(::mkdir((root + "/dev/extra").c_str(), 0755) == 0, "mkdir /dev/extra");
+  Must(::mknod((root + "/dev/extra/full").c_str(), S_IFCHR | 0666, makedev(1, 7)) == 0, "mknod");
 }
 
 void MakeRoot(const std::string& root, const InitCell::Setup& setup) {
@@ -61,7 +65,7 @@ void MakeRoot(const std::string& root, const InitCell::Setup& setup) {
   for (const char* link : {"bin", "sbin", "lib", "lib64"}) {
     Must(::symlink(Text("usr/", link).c_str(), Text(root, "/", link).c_str()) == 0, "symlink");
   }
-  MakeDev(root);
+  MakeDev(root, setup.extra_device);
   Must(::mkdir((root + "/proc").c_str(), 0755) == 0, "mkdir /proc");
   Must(::mount("proc", (root + "/proc").c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
                nullptr) == 0,
@@ -140,6 +144,9 @@ void HideCalls(const InitCell::Setup& setup) {
   unsigned program_fd = static_cast<unsigned>(high.get());
   Must(sys::CloseRange(high_limit.valid() ? 5 : 4, program_fd - 1).ok(), "close_range");
   Must(sys::CloseRange(program_fd + 1, ~0U).ok(), "close_range");
+  if (setup.extra_process && ::fork() == 0) {
+    for (;;) ::pause();
+  }
   Error error = sys::ExecuteDescriptor(high.get(), argv, {"PATH=/usr/bin"});
   Must(false, error.text.c_str());
   ::abort();

@@ -25,6 +25,8 @@ class InitCell {
     bool by_path = false;        // the gate is a socket in the file system
     bool writable_root = false;  // deviation: the root stays read-write
     bool host_network = false;   // deviation: no network namespace of its own
+    bool extra_process = false;  // deviation: another process than init is there
+    bool extra_device = false;   // deviation: /dev/extra/full, the device of /dev/full
     uint64_t nofile = 0;
     std::string terminal;             // a pseudo-terminal that becomes 0, 1 and 2, for the job too
     std::vector<long> missing_calls;  // deviation: a filter answers these with missing_err
@@ -38,6 +40,7 @@ class InitCell {
   InitCell& operator=(const InitCell&) = delete;
 
   pid_t pid() const { return child_.pid(); }
+  int pidfd() const { return child_.pidfd(); }
   int gate() const { return gate_.get(); }
   void CloseGate() { gate_.Reset(); }
   UniqueFd TakeListener() { return std::move(listener_); }

@@ -9,7 +9,7 @@
 namespace taskcell::test {
 namespace {
 
-// 1043 with limits on three v1 hierarchies and Landlock. Kernels with more capabilities to drop or
+// 1081 with limits on three v1 hierarchies and Landlock. Kernels with more capabilities to drop or
 // more of /proc to hide need a few more.
 constexpr uint64_t kMostCalls = 1090;
 

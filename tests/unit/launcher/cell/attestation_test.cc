@@ -28,6 +28,8 @@ InsideAttestation SampleAttestation() {
   seen.interfaces = {{"lo", 0x49}};
   seen.routes = "Iface";
   seen.descriptors = {{3, "socket:[1]", 0140777, 2, 0x534f434b}};
+  seen.processes = {{7, "sh"}};
+  seen.devices = {{"/dev/null", 020666, 0x103}};
   seen.environment_names = {"PATH"};
   seen.hostname = "taskcell";
   seen.working_directory = "/";
@@ -46,6 +48,10 @@ TEST(AttestationTest, ItComesBackAsItWasSent) {
   EXPECT_FALSE(back->limits.memory_and_swap_bytes.has_value());
   EXPECT_EQ(back->limits.pids, LimitsSeen::kUnlimited);
   EXPECT_EQ(back->descriptors.at(0).target, "socket:[1]");
+  EXPECT_EQ(back->processes.at(0).pid, 7);
+  EXPECT_EQ(back->processes.at(0).name, "sh");
+  EXPECT_EQ(back->devices.at(0).path, "/dev/null");
+  EXPECT_EQ(back->devices.at(0).number, 0x103U);
 }
 
 TEST(AttestationTest, EveryTruncationAndAnyTrailingByteIsRefused) {

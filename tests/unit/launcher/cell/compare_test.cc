@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <net/if.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <functional>
 
@@ -198,6 +199,29 @@ INSTANTIATE_TEST_SUITE_P(
                   [](Seen s) { s.inside.descriptors[4].filesystem = EXT4_SUPER_MAGIC; }},
         Deviation{"NoGate", "descriptor:gate",
                   [](Seen s) { s.inside.descriptors.erase(s.inside.descriptors.begin() + 3); }}),
+    NameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Inventory, CompareTest,
+    ::testing::Values(
+        Deviation{"AnotherProcess", "process:7",
+                  [](Seen s) {
+                    s.inside.processes = {{7, "sh"}};
+                  }},
+        Deviation{"AProcessThatEnded", "process:7",
+                  [](Seen s) {
+                    s.inside.processes = {{7, ""}};
+                  }},
+        Deviation{"ExtraDevice", "device:/dev/fuse",
+                  [](Seen s) {
+                    s.inside.devices.push_back({"/dev/fuse", S_IFCHR | 0666, makedev(10, 229)});
+                  }},
+        Deviation{"AKnownDeviceUnderAnotherName", "device:/dev/extra",
+                  [](Seen s) { s.inside.devices[0].path = "/dev/extra"; }},
+        Deviation{"AnotherDeviceUnderAKnownName", "device:/dev/null",
+                  [](Seen s) { s.inside.devices[0].number = makedev(1, 1); }},
+        Deviation{"ADiskUnderAKnownName", "device:/dev/null",
+                  [](Seen s) { s.inside.devices[0].mode = S_IFBLK | 0666; }}),
     NameOf);
 
 // Every row the witness has to show, one by one: missing, or with another outcome.

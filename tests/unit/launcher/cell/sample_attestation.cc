@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <net/if.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/denied_calls.h"
@@ -76,6 +77,15 @@ void AddChannels(const CellPlan& plan, Engine engine, InsideAttestation& seen) {
                       {1, "pipe:[7]", S_IFIFO | 0600, O_WRONLY, PIPEFS_MAGIC},
                       {2, "/home/alice/log", S_IFREG | 0644, O_WRONLY, EXT4_SUPER_MAGIC},
                       {3, "socket:[9]", S_IFSOCK | 0777, O_RDWR, SOCKFS_MAGIC}};
+  for (const auto& [path, number] :
+       std::initializer_list<std::pair<const char*, uint64_t>>{{"/dev/null", makedev(1, 3)},
+                                                               {"/dev/zero", makedev(1, 5)},
+                                                               {"/dev/full", makedev(1, 7)},
+                                                               {"/dev/random", makedev(1, 8)},
+                                                               {"/dev/urandom", makedev(1, 9)},
+                                                               {"/dev/tty", makedev(5, 0)},
+                                                               {"/dev/pts/ptmx", makedev(5, 2)}})
+    seen.devices.push_back({path, S_IFCHR | 0666, number});
   if (engine != Engine::kNative) return;
   seen.descriptors.push_back(
       {4, "/run-x/memory.limit_in_bytes", S_IFREG | 0644, O_RDONLY, CGROUP_SUPER_MAGIC});
