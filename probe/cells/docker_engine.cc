@@ -10,7 +10,9 @@
 
 namespace taskcell::probe {
 
-std::string DockerEngine::Name() const { return Text("docker at ", client_.endpoint().Describe()); }
+std::string DockerEngine::Name() const {
+  return Text(info_.podman ? "podman" : "docker", " at ", client_.endpoint().Describe());
+}
 
 Status DockerEngine::CheckReachable() {
   TRY(client_.Negotiate());

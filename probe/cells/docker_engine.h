@@ -17,12 +17,15 @@ inline constexpr char kLoopMount[] = "/run/taskcell/loop";
 // How long the cell's PID 1 may take from the start to the gate.
 inline constexpr std::chrono::milliseconds kGateTimeout{10000};
 
-// Cells made by a Docker daemon through its socket.
+// Cells made through the socket of a Docker daemon, or of a Podman service, which speaks the same.
 class DockerEngine : public CellEngine {
  public:
   explicit DockerEngine(Endpoint endpoint) : client_(std::move(endpoint)) {}
 
-  cell::Engine kind() const override { return cell::Engine::kDocker; }
+  // Podman only once CheckReachable has heard that it is.
+  cell::Engine kind() const override {
+    return info_.podman ? cell::Engine::kPodman : cell::Engine::kDocker;
+  }
   std::string Name() const override;
   Status CheckReachable() override;
   Result<ImageFacts> CheckImage(const std::string& image) override;

@@ -151,6 +151,7 @@ Result<EngineInfo> ParseInfo(std::string_view body) {
   info.security_options = StringsAt(json, "SecurityOptions");
   info.warnings = StringsAt(json, "Warnings");
   info.rootless = BoolAt(json, "Rootless");
+  info.podman = !StringAt(json, "BuildahVersion").empty();
   for (const std::string& option : info.security_options) {
     std::string_view name = std::string_view(option).substr(0, option.find(','));
     if (name == "name=rootless" || name == "rootless") info.rootless = true;

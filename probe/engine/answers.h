@@ -29,6 +29,7 @@ struct EngineInfo {
   std::string cgroup_driver;
   bool rootless = false;  // name=rootless in SecurityOptions, or Podman's own Rootless
   bool user_namespaces = false;
+  bool podman = false;  // it names the Buildah it is built with, which no Docker does
   std::vector<std::string> security_options;
   std::vector<std::string> warnings;
 };

@@ -62,9 +62,13 @@ std::size_t TakeHeader(char* data, std::size_t size, std::size_t count, void* us
 using HeaderList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
 // Returns what a person can do about a connect that failed with `os_error`.
-std::string ConnectRemedy(int os_error) {
+std::string ConnectRemedy(int os_error, std::string_view socket_path) {
+  bool podman = socket_path.find("podman") != std::string_view::npos;
   switch (os_error) {
     case ENOENT:
+      if (podman)
+        return "there is no socket: start it with `systemctl --user start podman.socket` (as root "
+               "without --user)";
       return "there is no socket: start Docker, or name its socket in DOCKER_HOST or in "
              "config.toml "
              "[taskcell] engine_socket";
@@ -155,7 +159,7 @@ Error HttpClient::Unreachable(int curl_code, int os_error, const HttpRequest& re
   if (code == CURLE_COULDNT_CONNECT) {
     int reason = os_error == 0 ? ECONNREFUSED : os_error;
     Error error = sys::FailureOf(reason, where + "connect").Coded("docker_unreachable");
-    error.text += "; " + ConnectRemedy(reason);
+    error.text += "; " + ConnectRemedy(reason, endpoint_.socket_path);
     return error;
   }
   std::string what = Text(request.method, ' ', request.target, ": ");

@@ -23,7 +23,10 @@ Result<Report> Probe(probe::DockerEngine& engine, const probe::Endpoint& endpoin
   Setting setting;
   std::string run_id = TRY(native::MakeRunId());
   setting.uid = setting.gid = kNobody;
-  if (::geteuid() != 0 && ::getegid() != 0) {
+  if (engine.info().rootless || engine.info().user_namespaces) {
+    // The engine maps it into a range of its own, which need not reach up to nobody.
+    setting.uid = setting.gid = kInsideId;
+  } else if (::geteuid() != 0 && ::getegid() != 0) {
     probe::CellIds ids = TRY(engine.ChooseIds(run_id));
     setting.uid = ids.uid;
     setting.gid = ids.gid;

@@ -27,7 +27,8 @@ struct Report {
 // tells nothing. Pure.
 Verdict Overall(const Report& report);
 
-// The ids of a cell where this process is root.
+// The ids of a cell: where they are mapped to others, and where not and this process is root.
+inline constexpr uint32_t kInsideId = 1000;
 inline constexpr uint32_t kNobody = 65534;
 
 // Where a probe's cells are made and what they are made of.

@@ -12,8 +12,6 @@
 namespace taskcell::live {
 namespace {
 
-constexpr uint32_t kInsideId = 1000;
-
 struct Prepared {
   Setting setting;
   UniqueFd pin;  // on taskcell-breaker

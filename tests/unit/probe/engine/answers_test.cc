@@ -36,6 +36,11 @@ TEST(AnswersTest, RootlessIsSeenInEitherSpelling) {
   EXPECT_FALSE(ParseInfo(R"({"SecurityOptions":null,"Warnings":null})")->rootless);
 }
 
+TEST(AnswersTest, PodmanIsToldFromDockerByWhatItIsBuiltWith) {
+  EXPECT_TRUE(ParseInfo(R"({"ServerVersion":"4.3.1","BuildahVersion":"1.28.2"})")->podman);
+  EXPECT_FALSE(ParseInfo(R"({"ServerVersion":"20.10.24"})")->podman);
+}
+
 TEST(AnswersTest, AnImageTellsItsVolumesAndTheNamesOfItsEnvironment) {
   auto image = ParseImage(R"({"Id":"sha256:aa","Architecture":"amd64","Config":{"User":"0",
     "Env":["PATH=/bin","LD_PRELOAD=/evil.so","=x","BARE"],"Volumes":{"/data":{},"/v2":{}}}})");

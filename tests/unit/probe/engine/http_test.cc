@@ -136,5 +136,13 @@ TEST(HttpClientTest, ARedirectIsAnAnswerAndNotFollowed) {
   EXPECT_EQ(engine.requests().size(), 1U);
 }
 
+TEST(HttpClientTest, AMissingPodmanSocketHasItsOwnRemedy) {
+  HttpClient client(Endpoint{"/nonexistent/podman/podman.sock", "a test", {}});
+  auto answer = client.Call({"GET", "/_ping", {}});
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, "docker_unreachable");
+  EXPECT_NE(answer.error().text.find("podman.socket"), std::string::npos) << answer.error().text;
+}
+
 }  // namespace
 }  // namespace taskcell::probe
