@@ -52,11 +52,9 @@ Advice AskUserManager(const Question& question) {
 
 Advice AskForDirectory(const Question& question) {
   std::string directory = ShellWord(Directory(question));
-  std::string user = ShellWord(question.around.UserName());
   return {{},
           Who::kAdmin,
-          Text("as administrator: taskcell-probe delegate --user ", user,
-               " --apply; by hand: turn memory, pids and cpu on in cgroup.subtree_control from the "
+          Text("as administrator: turn memory, pids and cpu on in cgroup.subtree_control from the "
                "root down, make ",
                directory,
                ", give the user that directory with its cgroup.procs, cgroup.threads and "

@@ -101,7 +101,6 @@ Advice NotMounted(const Question& question) {
 Advice UnmanagedV1(const Question& question) {
   std::string_view name = Name(question.controller);
   std::string directory = ShellWord(Directory(question));
-  std::string user = ShellWord(question.around.UserName());
   if (question.around.in_container || question.chain.hierarchy.mount_root != "/") {
     Advice advice = AskOutside(question);
     advice.reason =
@@ -112,8 +111,7 @@ Advice UnmanagedV1(const Question& question) {
       Text(name, " is on a cgroup v1 hierarchy (", Printable(question.chain.hierarchy.mount_point),
            "), which no service manager delegates"),
       Who::kAdmin,
-      Text("as administrator: taskcell-probe delegate --user ", user,
-           " --apply, or by hand after each boot: mkdir -p ", directory, " && chown ",
+      Text("as administrator, after each boot: mkdir -p ", directory, " && chown ",
            question.around.uid, " ", directory,
            "; or boot with all controllers on the unified hierarchy: add "
            "systemd.unified_cgroup_hierarchy=1 to the kernel's command line")};
@@ -224,15 +222,14 @@ Advice SwapUnaccounted(const Question&, const Broken& broken) {
           Who::kAdmin, "as administrator: boot with swapaccount=1, or switch swap off: swapoff -a"};
 }
 
-Advice OutOfReach(const Question& question, const Broken& broken) {
+Advice OutOfReach(const Broken& broken) {
   std::string path = Printable(broken.level->path);
   return {
       Text("own cgroup is not delegated: ", path,
            " is, but this process is outside of it and no process can be moved there from here"),
       Who::kAdmin,
       Text("as administrator: move the user's shell there: echo PID >",
-           In(broken, Text(kSupervisor, "/cgroup.procs")), " (taskcell-probe delegate --user ",
-           ShellWord(question.around.UserName()), " --apply makes it lasting)")};
+           In(broken, Text(kSupervisor, "/cgroup.procs")))};
 }
 
 // Neither is a verdict: what is missing is named, and nothing is guessed.
@@ -288,7 +285,7 @@ Advice AdviceOf(const Question& question, const Broken& broken) {
     case Fault::kSwapUnaccounted:
       return SwapUnaccounted(question, broken);
     case Fault::kOutOfReach:
-      return OutOfReach(question, broken);
+      return OutOfReach(broken);
     case Fault::kUnmanagedV1:
       return UnmanagedV1(question);
   }

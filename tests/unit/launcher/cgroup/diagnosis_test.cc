@@ -414,7 +414,6 @@ TEST_F(V1Host, IsTheAdministratorsToHandOverOrToLeave) {
   EXPECT_DIAGNOSIS(memory, "no", "admin");
   EXPECT_FALSE(memory.outer_limit.has_value());
   EXPECT_THAT(memory.fix, HasSubstr("systemd.unified_cgroup_hierarchy=1"));
-  EXPECT_THAT(memory.fix, HasSubstr("taskcell-probe delegate --user agent1 --apply"));
   EXPECT_THAT(memory.fix,
               HasSubstr("mkdir -p /sys/fs/cgroup/memory/taskcell/uid-1500 && chown 1500"));
 }
