@@ -1,20 +1,39 @@
 #!/usr/bin/env bash
 # demo.sh BIN_DIR: three tasks in native cells, from a home in the reference layout, by an unprivileged user, against a
-# model provider on loopback: one that works, one that attacks, one that is refused. Run as root.
+# model provider on loopback: one that works, one that attacks, one that is refused. A user whom limits are delegated to
+# runs them as that user; anybody else needs root, whose fixture makes such a user.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
-user=taskcell-test
-bin=/var/lib/taskcell-test/bin
-"$here/fixture.sh" up "$1"
+
+# Whether limits hold for the caller here, or in a scope of the caller's own manager.
+trial=("$1/taskcell-launch" --memory 64M --pids 16 --cpus 0.5 -- true)
+if [ "$(id -u)" != 0 ] && ! "${trial[@]}" 2>/dev/null; then
+  scope=(systemd-run -q --user --scope -p Delegate=yes)
+  ! "${scope[@]}" "${trial[@]}" 2>/dev/null || exec "${scope[@]}" "$0" "$@"
+  echo "demo: no limits are delegated to $(id -un): as root instead"
+  exec sudo -- "$0" "$@"
+fi
+
+if [ "$(id -u)" = 0 ]; then
+  user=taskcell-test
+  bin=/var/lib/taskcell-test/bin
+  "$here/fixture.sh" up "$1"
+  work=$(mktemp -d /run/taskcell-test/demo.XXXXXX)
+  as_user=("$here/delegate.sh" exec "$user") # its cgroup directories within reach
+else
+  user=$(id -un)
+  bin=$(readlink -f "$1")
+  work=$(mktemp -d /tmp/taskcell-demo.XXXXXX)
+  as_user=(env)
+fi
 uid=$(id -u $user)
-work=$(mktemp -d /run/taskcell-test/demo.XXXXXX)
 home=$work/home
 key=sk-demo-$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
 provider=
 memory_place=
 finish() {
   [ -z "$provider" ] || kill "$provider" 2>/dev/null || true
-  [ -z "$memory_place" ] || chown $user:$user "$memory_place"
+  [ -z "$memory_place" ] || chmod u+w "$memory_place"
   rm -rf "$work"
 }
 trap finish EXIT
@@ -56,7 +75,7 @@ EOF
     echo "You are $agent." >"$home/agents/$agent/SOUL.md"
   done
   cp "$bin/taskcell-hostile" "$home/agents/intruder/SKILLS/"
-  chown -R $user:$user "$home"
+  [ "$(id -u)" != 0 ] || chown -R $user:$user "$home"
 }
 
 start_provider() { # SCENARIO: a name, or a file
@@ -72,13 +91,19 @@ start_provider() { # SCENARIO: a name, or a file
   port=$(cat "$work/port") || { cat "$work/provider.log" >&2; return 1; }
 }
 
-handed_over=("$here/delegate.sh" exec $user)               # as the user, its cgroup directories within reach
-not_handed_over=(setpriv --reuid $user --regid $user --init-groups --) # as the user, and nothing more
-run_task() { # AGENT PROMPT HOW...: the JSON result on stdout
-  local agent=$1 prompt=$2
-  shift 2
-  "$@" env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/var/lib/taskcell-test/home \
-    OPENAI_BASE_URL="http://127.0.0.1:$port/v1" "$bin/taskcell" run "$agent" "$prompt" --home "$home" --json
+run_task() { # AGENT PROMPT: the JSON result on stdout
+  "${as_user[@]}" env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$work" \
+    OPENAI_BASE_URL="http://127.0.0.1:$port/v1" "$bin/taskcell" run "$1" "$2" --home "$home" --json
+}
+
+# The directory below which the user's cells get their memory limit.
+memory_place() {
+  local place
+  for place in /sys/fs/cgroup/memory/taskcell/uid-$uid /sys/fs/cgroup/taskcell/uid-$uid; do
+    [ ! -O "$place" ] && [ "$(id -u)" != 0 ] || [ ! -d "$place" ] || { echo "$place"; return; }
+  done
+  place=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+  echo "${place%/supervisor}"
 }
 
 make_home
@@ -86,7 +111,7 @@ started=$(date +%s)
 
 echo "== 1. A task that works: it writes and reads files in /workspace with its tools and replies from what it found"
 start_provider files
-run_task researcher "Make a value, keep it in /workspace, and tell me what it is." "${handed_over[@]}" >"$work/1.json"
+run_task researcher "Make a value, keep it in /workspace, and tell me what it is." >"$work/1.json"
 python3 "$here/demo_report.py" receipt "$work/1.json"
 
 echo
@@ -96,23 +121,21 @@ cat >"$work/attack.json" <<EOF
  "reply": "{last}"}
 EOF
 start_provider "$work/attack.json"
-run_task intruder "Look around." "${handed_over[@]}" >"$work/2.json"
+run_task intruder "Look around." >"$work/2.json"
 python3 "$here/demo_report.py" attempts "$work/2.json"
 
 echo
-echo "== 3. A task refused because its plan could not be met: the memory controller is no longer handed to the user"
-for memory_place in /sys/fs/cgroup/memory/taskcell/uid-$uid /sys/fs/cgroup/taskcell/uid-$uid; do
-  [ ! -d "$memory_place" ] || break
-done
-chown root:root "$memory_place"
+echo "== 3. A task refused because its plan could not be met: the user may no longer make cgroups with a memory limit"
+memory_place=$(memory_place)
+chmod u-w "$memory_place"
 status=0
-run_task researcher "This must not run." "${not_handed_over[@]}" >"$work/3.json" 2>"$work/3.err" || status=$?
+run_task researcher "This must not run." >"$work/3.json" 2>"$work/3.err" || status=$?
 cat "$work/3.err"
 python3 "$here/demo_report.py" refusal "$work/3.json" $status
 
-left=$(pgrep -u $user -c . || true)
+left=$(pgrep -u $user -c '^taskcell' || true)
 runs=$({ find "$home/sandbox/runs" -mindepth 1 -maxdepth 1 2>/dev/null || true; } | wc -l)
-cgroups=$({ find /sys/fs/cgroup -type d -path "*/taskcell/uid-$uid/run-*" 2>/dev/null || true; } | wc -l)
+cgroups=$({ find "$memory_place" -mindepth 1 -type d -name 'run-*' 2>/dev/null || true; } | wc -l)
 echo
 echo "left behind: $left processes, $runs run directories, $cgroups cgroups; $(($(date +%s) - started)) s in all"
 [ "$left$runs$cgroups" = 000 ]
