@@ -65,6 +65,7 @@ class GatewayModeTest : public LaunchTest {
     UniqueFd program = sys::Open(Program("taskcell-launch"), O_PATH).value();
     sys::Cloned cloned = sys::CloneProcess(0).value();
     if (cloned.in_child) {
+      EnterDelegatedCgroup(uid);
       bool ready = sys::PlaceDescriptor(plan.read_end.get(), kPlanNumber).ok() &&
                    sys::PlaceDescriptor(gate.second.get(), kGateNumber).ok() &&
                    sys::PlaceDescriptor(status.write_end.get(), kStatusNumber).ok() &&

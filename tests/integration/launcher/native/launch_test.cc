@@ -183,6 +183,7 @@ int WhileItRuns(const std::vector<std::string>& argv, const User& user, Act act)
   pid_t child = ::fork();
   if (child == 0) {
     ::dup2(pipe[1], 1);
+    EnterDelegatedCgroup(user.uid);
     if (::setresgid(user.gid, user.gid, user.gid) != 0 || ::setgroups(0, nullptr) != 0 ||
         ::setresuid(user.uid, user.uid, user.uid) != 0)
       ::_exit(99);
