@@ -1,17 +1,13 @@
 #!/usr/bin/env bash
-# boot.sh LAB_DIR JOB_DIR [KERNEL ARGS]: boots the lab's guest without network on a throw-away copy of its disk, with
-# JOB_DIR as /lab, and prints what its job.sh printed. Ends by itself within the time limit.
+# boot.sh KERNEL_DIR INITRD ARGUMENTS [DISK...]: boots a guest without network, its console on stdin and stdout, until it
+# powers off or LAB_TIMEOUT_S seconds are over. A DISK is a file and options: the guest changes it only where it says so
+# (`FILE,snapshot=off`).
 set -euo pipefail
-lab=$1 job=$2 arguments=${3:-}
-work=$(mktemp -d /tmp/taskcell-lab.XXXXXX)
-trap 'rm -rf "$work"' EXIT
-truncate -s 512M "$work/job.img"
-mke2fs -q -t ext4 -d "$job" "$work/job.img"
-cp --reflink=auto --sparse=always "$lab/root.img" "$work/root.img"
-# Not kvm by itself: inside another virtual machine /dev/kvm can be there and hang or abort at boot.
-accelerator=${LAB_ACCELERATOR:-tcg}
-timeout "${LAB_TIMEOUT_S:-300}" qemu-system-x86_64 -machine q35,accel=$accelerator -cpu max -smp 2 -m 2048 -nographic \
-  -no-reboot -net none -kernel "$lab/vmlinuz" -initrd "$lab/initrd" \
-  -append "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false loglevel=3 $arguments" \
-  -drive file="$work/root.img",format=raw,if=virtio,cache=unsafe \
-  -drive file="$work/job.img",format=raw,if=virtio,cache=unsafe </dev/null | tr -d '\r'
+kernel=$1 initrd=$2 arguments=$3
+shift 3
+drives=()
+for disk in "$@"; do drives+=(-drive "format=raw,if=virtio,cache=unsafe,snapshot=on,file=$disk"); done
+# With the cmpxchg16b that QEMU 7.2 emulates, kernel 6.12 crashes in its allocator.
+exec timeout --foreground "${LAB_TIMEOUT_S:-1800}" qemu-system-x86_64 -machine q35 -accel "${LAB_ACCELERATOR:-tcg,thread=multi}" \
+  -cpu max,cx16=off -smp 2 -m 3072 -nographic -no-reboot -net none -kernel "$kernel/vmlinuz" -initrd "$initrd" \
+  -append "console=ttyS0 quiet loglevel=3 panic=-1 $arguments" "${drives[@]}"

@@ -8,6 +8,7 @@
 #   tsan        the gateway's unit tests under ThreadSanitizer
 #   fuzz        every fuzz target for a short while
 #   tidy        clang-tidy over every program's sources
+#   lab         every virtual machine of the lab
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 here=$PWD/tests/support
@@ -78,8 +79,12 @@ step_tidy() {
   return $status
 }
 
+step_lab() {
+  build release && tests/lab/lab.sh
+}
+
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(lint asan-ubsan tsan fuzz tidy)
+[ ${#steps[@]} -gt 0 ] || steps=(lint asan-ubsan tsan fuzz tidy lab)
 failed=()
 summary=()
 for step in "${steps[@]}"; do

@@ -12,7 +12,7 @@ packages_of() {
     test) echo docker.io git jq curl procps iproute2 xxd groff mandoc clang-format xz-utils psmisc python3-yaml
       # Another distribution of nodejs may bring npm; Debian's would not go beside it.
       command -v npm >/dev/null || echo npm ;;
-    lab) echo qemu-system-x86 debootstrap e2fsprogs ;;
+    lab) echo qemu-system-x86 mmdebstrap e2fsprogs kmod cpio python3 ;;
     bench) echo bubblewrap runc ;;
     check) echo clang clang-tidy clang-format libclang-rt-14-dev ;;
     *) echo "install.sh: unknown group $1" >&2; exit 2 ;;

@@ -1,25 +1,31 @@
 #!/usr/bin/env bash
-# run_tests.sh BUILD_DIR [CTEST OPTIONS]: brings the fixture up, runs ctest, lists what was skipped and why, ends with
-# ctest's own summary. Run as root.
+# run_tests.sh BUILD_DIR [--quick] [CTEST OPTIONS]: brings the fixture up, runs ctest, lists what was skipped and why, ends
+# with ctest's own summary. --quick leaves the virtual machines out. Run as root.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
 shift
+options=()
+for option; do
+  if [ "$option" = --quick ]; then
+    echo "dev: --quick: without the lab's virtual machines (the tests labelled lab)"
+    options+=(-LE '^lab$')
+  else
+    options+=("$option")
+  fi
+done
 
 "$here/fixture.sh" up "$build/bin"
 trap '"$here/fixture.sh" engine-down' EXIT
 "$here/fixture.sh" engine-up || echo "dev: no Docker engine: the tests labelled engine will be skipped"
 { "$here/install_clis.sh" && "$here/make_cli_image.sh"; } || echo "dev: no claude and codex: their tests will be skipped"
 
-[ "${TASKCELL_TEST_INSTALL:-yes}" != yes ] || [ -e /var/lib/taskcell-test/lab/version ] ||
-  echo "dev: the lab tests make a Debian guest with debootstrap in /var/lib/taskcell-test/lab"
-
 export TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin
 export TASKCELL_TEST_DOCKER_SOCKET=/run/taskcell-test/docker.sock
 log=$build/Testing/last-run.log
 mkdir -p "$build/Testing"
 status=0
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j2 "$@" >"$log" 2>&1 || status=$?
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j2 "${options[@]}" >"$log" 2>&1 || status=$?
 
 grep -E '^ *[0-9]+/[0-9]+ Test.*\*\*\*' "$log" | sed 's/^/  /' || true
 if grep -q 'Skipped' "$log"; then

@@ -1,0 +1,88 @@
+"""The places a program can be started in, inside the guest: who, and in which cgroup. Each gives the words that go
+before the program's own."""
+
+import os
+import pwd
+import subprocess
+import time
+
+LAB = "/lab"  # a checkout without its sources: dev, tests, build/release
+UNIT = "lab-unit.service"
+MANAGER_S = 120
+PROGRAMS = "/var/lib/taskcell-test/bin"
+
+
+def root():
+    """As root, in the unit that runs the tests."""
+    return []
+
+
+def handed(user):
+    """As the user, in cgroup directories that root handed over by hand."""
+    return [LAB + "/tests/support/delegate.sh", "exec", user]
+
+
+def scope(user, *properties):
+    """As the user, in a scope of its own manager, which is started when it is not there."""
+    return _with_manager(user) + _scope(properties or ("Delegate=yes",))
+
+
+def manager(user):
+    """As the user, with its manager within reach, but in root's cgroup."""
+    return _with_manager(user)
+
+
+def unit(user, *properties):
+    """As the user, in a service of the system's manager."""
+    return ["systemd-run", "-q", "--wait", "--pipe", "--collect", "--unit=" + UNIT, *_options(("User=" + user,) + properties)]
+
+
+def login(user):
+    """As the user, in a login session made by PAM: a session scope, root's own."""
+    return unit(user, "PAMName=login")
+
+
+def login_scope(user):
+    """From there, in a scope of the user's own manager."""
+    return login(user) + _scope(("Delegate=yes",))
+
+
+def switched(user):
+    """As the user by su from a login session of root's: the cgroup stays that session's."""
+    return login("root") + ["su", "-s", "/bin/sh", "-c", 'exec "$@"', "--", user, "sh"]
+
+
+def dropped(user):
+    """As the user, by a program of root's that gave root up: the cgroup is that of root's service."""
+    return ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--reset-env", "--"]
+
+
+def _scope(properties):
+    return ["systemd-run", "-q", "--user", "--scope", *_options(properties)]
+
+
+def _options(properties):
+    words = []
+    for each in properties:
+        words += ["-p", each]
+    return words
+
+
+def wait_for_manager(user):
+    bus = f"/run/user/{pwd.getpwnam(user).pw_uid}/bus"
+    end = time.monotonic() + MANAGER_S
+    while not os.path.exists(bus):
+        if time.monotonic() > end:
+            raise TimeoutError(bus)
+        time.sleep(0.1)
+
+
+def _with_manager(user):
+    entry = pwd.getpwnam(user)
+    directory = f"/run/user/{entry.pw_uid}"
+    if not os.path.exists(directory + "/bus"):
+        subprocess.run(["loginctl", "enable-linger", user], check=True)
+        wait_for_manager(user)
+    return ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "env", "-i",
+            "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", f"HOME={entry.pw_dir}", f"USER={user}",
+            f"XDG_RUNTIME_DIR={directory}", f"DBUS_SESSION_BUS_ADDRESS=unix:path={directory}/bus"]

@@ -1,0 +1,73 @@
+"""What each variant of the lab runs: read on the host, which knows from it how many results to expect, and in the guest."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A GoogleTest program, run in a place (a function of places.py and its arguments)."""
+    name: str
+    place: tuple = ("root",)
+    filter: str = "*"
+
+    @property
+    def label(self):
+        return ".".join([self.name, *self.place])
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    cgroup_mode: str       # unified, hybrid or legacy, as the guest must find itself
+    boot: str = ""         # words of the kernel's command line
+    kernel: str = "bookworm"  # the Debian suite it is from
+    mini: bool = False     # without systemd: only programs, run as root
+    programs: tuple = ()
+    checks: tuple = ()     # classes of unittest cases, as "module.Class"
+
+
+_WITHOUT_ROOT = "-*.UserWithoutDirectoriesIsToldWhatToDo:*.RootNeedsNoPreparation"
+_EVERYWHERE = (
+    Program("unit_launcher_cgroup"),
+    Program("integration_launcher_cgroup"),
+)
+
+# What needs no more of a host than busybox; elsewhere only what needs more is run.
+_ALSO_WITH_BUSYBOX = ":".join([
+    "GatewayModeTest.*", "*.TheProgramRunsUnprivilegedWithoutGroups", "*.RootBecomesNobody", "*.StatusesAreAsDocumented",
+    "*.AProgramThatIgnoresEverythingIsEndedByTheTimeout", "*.ABindIsReadOnlyUnlessAskedOtherwise",
+    "*.NothingOfTheEnvironmentButTermComesIn", "*.ClosedStandardStreamsBecomeDevNull", "*.SignalsReachTheProgram",
+    "*.AKilledLauncherLeavesNoProcessAndItsCgroupGoesWithTheNextRun"])
+
+_MINI = Variant(
+    "unified",
+    mini=True,
+    programs=(
+        Program("lab_cgroup_truth"),
+        Program("integration_launcher_cgroup"),
+        Program("integration_launcher_native", filter=_ALSO_WITH_BUSYBOX),
+    ))
+
+VARIANTS = {
+    "mini": _MINI,
+    "mini-backports": dataclasses.replace(_MINI, kernel="bookworm-backports"),
+    "unified": Variant(
+        "unified",
+        programs=_EVERYWHERE + (
+            Program("integration_launcher_cgroup", ("scope", "alice"), _WITHOUT_ROOT),
+            Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
+            Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX),
+        ),
+        checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_probe.UnifiedProbe", "test_probe.UnifiedFixes",
+                "test_engines.Engines", "test_demo.Demo", "test_demo.UserDemo")),
+    "hybrid": Variant(
+        "hybrid",
+        boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
+        programs=_EVERYWHERE + (Program("integration_seccomp", filter="LiveFilterTest.*"),
+                                Program("integration_launcher_native")),
+        checks=("test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_demo.Demo")),
+    "legacy": Variant(
+        "legacy",
+        boot="systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1",
+        programs=_EVERYWHERE,
+        checks=("test_cells.Cells", "test_probe.V1Probe")),
+}

@@ -1,0 +1,97 @@
+"""Whole cells made by the launcher: limits that hold where they are delegated, refusals with their remedy elsewhere."""
+
+import ctypes
+import os
+import pwd
+import subprocess
+
+import places
+from case import LAUNCH, LIMITS, Case
+
+
+class Cells(Case):
+    """On every cgroup mode."""
+
+    def test_limits_hold_where_root_handed_over_directories(self):
+        self.assert_limits_hold(places.handed("taskcell-test"))
+        self.assert_nothing_left()
+
+    def test_limits_hold_for_root(self):
+        self.assert_limits_hold(places.root())
+
+    def test_root_becomes_nobody(self):
+        ran = self.launch(places.root(), "cat", "/proc/self/uid_map")
+        self.assertIn("65534", ran.stdout.split(), ran.stderr)
+
+    def test_stranger_is_refused(self):
+        self.assert_refused(places.dropped("erin"), "resource_limits_unenforced", "administrator", "What to do")
+
+
+class X32(Case):
+    """On a kernel that answers x32's calls."""
+
+    def test_x32_is_there_and_not_in_a_cell(self):
+        getpid = "import ctypes; print(ctypes.CDLL(None).syscall(0x40000000 | 39))"
+        self.assertEqual(ctypes.CDLL(None).syscall(0x40000000 | 39), os.getpid())
+        ran = self.launch(places.handed("taskcell-test"), "python3", "-c", getpid)
+        self.assertEqual((ran.report["signal"], ran.stdout), (31, ""), ran.stderr)
+
+
+class UnifiedCells(Case):
+    """On the unified hierarchy with systemd, in each place a user can be in."""
+
+    def test_scope_of_the_users_manager(self):
+        self.assert_limits_hold(places.scope("alice"))
+
+    def test_subordinate_id(self):
+        ran = self.run_in(places.scope("alice"), LAUNCH, "--userns=subids", *LIMITS, "--", "id", "-u")
+        self.assertEqual((ran.returncode, ran.stdout), (0, "1000\n"), ran.stderr)
+
+    def test_unit_with_delegate(self):
+        self.assert_limits_hold(places.unit("alice", "Delegate=yes"))
+
+    def test_unit_without_delegate(self):
+        self.assert_refused(places.unit("alice"), "resource_limits_unenforced", places.UNIT + ".d", "Delegate=yes")
+
+    def test_switched_user(self):
+        self.assert_refused(places.switched("alice"), "resource_limits_unenforced", "systemd-run --user --scope",
+                            "export XDG_RUNTIME_DIR=/run/user/1000")
+
+    def test_login_session(self):
+        self.assert_refused(places.login("alice"), "session-", "systemd-run --user --scope -p Delegate=yes")
+
+    def test_scope_from_a_login_session(self):
+        self.assert_limits_hold(places.login_scope("alice"))
+
+    def test_manager_without_delegation(self):
+        # Not even the manager starts.
+        self.assert_refused(places.login("bob"), "resource_limits_unenforced")
+        self.assertFalse(os.path.exists(f"/run/user/{pwd.getpwnam('bob').pw_uid}/bus"))
+
+    def test_manager_with_memory_and_pids(self):
+        self.assert_refused(places.scope("carol"), "offers 'memory pids', there is no cpu", "Delegate=cpu")
+
+    def test_manager_without_cpu(self):
+        self.assert_refused(places.scope("dave"), "offers 'cpuset io memory pids', there is no cpu", "Delegate=cpu")
+
+    def test_unit_that_hides_openat2(self):
+        ran = self.assert_refused(places.unit("alice", "Delegate=yes", "RestrictSUIDSGID=yes"), "openat2")
+        self.assertNotIn("resource_limits_unenforced", ran.stderr)
+
+    def test_no_user_namespaces(self):
+        self.write_for_the_test("/proc/sys/user/max_user_namespaces", "0")
+        self.assert_refused(places.scope("alice"), "max_user_namespaces")
+
+    def test_swap_is_no_way_out(self):
+        swap = "/var/swap"
+        subprocess.run(["fallocate", "-l", "512M", swap], check=True)
+        os.chmod(swap, 0o600)
+        self.addCleanup(os.unlink, swap)
+        subprocess.run(["mkswap", "-q", swap], check=True)
+        subprocess.run(["swapon", swap], check=True)
+        self.addCleanup(subprocess.run, ["swapoff", swap], check=True)
+        self.assert_limits_hold(places.scope("alice"))
+
+    def test_nothing_is_left(self):
+        self.assert_limits_hold(places.scope("alice"))
+        self.assert_nothing_left()

@@ -1,0 +1,112 @@
+"""Each container engine starts, makes a container from an image imported here, and the limits inside are read."""
+
+import contextlib
+import http.client
+import io
+import json
+import os
+import pwd
+import socket
+import subprocess
+import tarfile
+import time
+
+import places
+from case import Case
+
+IMAGE = "localhost/lab"
+START_S = 90
+MEMORY, PIDS, CPUS = 64 << 20, 24, 0.5
+READ = "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max /sys/fs/cgroup/cpu.max"
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("engine", timeout=120)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Engine:
+    """The Docker API on a socket."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def ask(self, method, what, body=None, kind="application/json"):
+        with contextlib.closing(Connection(self.path)) as connection:
+            connection.request(method, what, body, {"Content-Type": kind} if body is not None else {})
+            answer = connection.getresponse()
+            content = answer.read()
+        if answer.status >= 300:
+            raise AssertionError(f"{method} {what}: {answer.status} {content[:400]!r}")
+        return content
+
+    def wait_until_it_answers(self):
+        end = time.monotonic() + START_S
+        while True:
+            try:
+                return self.ask("GET", "/_ping")
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+
+    def import_busybox(self):
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as tar:
+            tar.add(os.path.realpath("/bin/busybox"), "bin/busybox")
+            for name in ("sh", "cat"):
+                link = tarfile.TarInfo("bin/" + name)
+                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+                tar.addfile(link)
+        self.ask("POST", f"/images/create?fromSrc=-&repo={IMAGE}&tag=latest", packed.getvalue(), "application/x-tar")
+
+    def output_of(self, command):
+        """What a container without network and with limits printed on its standard output."""
+        made = json.loads(self.ask("POST", "/containers/create", json.dumps({
+            "Image": IMAGE, "Cmd": ["/bin/sh", "-c", command], "Tty": True,
+            "HostConfig": {"NetworkMode": "none", "Memory": MEMORY, "MemorySwap": MEMORY, "PidsLimit": PIDS,
+                           "NanoCpus": int(CPUS * 1e9), "CgroupnsMode": "private"}})))
+        one = "/containers/" + made["Id"]
+        try:
+            self.ask("POST", one + "/start")
+            self.ask("POST", one + "/wait")
+            return self.ask("GET", one + "/logs?stdout=1&stderr=1").decode()
+        finally:
+            self.ask("DELETE", one + "?force=1")
+
+
+class Engines(Case):
+    def assert_limits_in_force(self, socket_path):
+        engine = Engine(socket_path)
+        engine.wait_until_it_answers()
+        engine.import_busybox()
+        memory, pids, quota, period = engine.output_of(READ).split()
+        print(f"lab: limits in a container of {socket_path}: memory {memory} pids {pids} cpu {quota}/{period}")
+        self.assertEqual((int(memory), int(pids), int(quota) / int(period)), (MEMORY, PIDS, CPUS))
+
+    def test_rootful_docker(self):
+        subprocess.run(["systemctl", "start", "docker.service"], check=True)
+        self.addCleanup(subprocess.run, ["systemctl", "stop", "docker.service", "docker.socket", "containerd.service"])
+        self.assert_limits_in_force("/run/docker.sock")
+
+    def test_rootless_podman(self):
+        alice = places.manager("alice")
+        subprocess.run([*alice, "systemctl", "--user", "start", "podman.socket"], check=True)
+        self.addCleanup(subprocess.run, [*alice, "systemctl", "--user", "stop", "podman.socket", "podman.service"])
+        self.assert_limits_in_force(f"/run/user/{pwd.getpwnam('alice').pw_uid}/podman/podman.sock")
+
+    def test_rootless_docker(self):
+        alice = places.manager("alice")
+        subprocess.run(
+            [*alice, "systemd-run", "-q", "--user", "--unit=lab-docker", "-p", "Delegate=yes", "-p", "KillMode=mixed",
+             "-E", "PATH=/usr/share/docker.io/contrib:/usr/sbin:/usr/bin:/sbin:/bin",
+             "/usr/share/docker.io/contrib/dockerd-rootless.sh", "--bridge=none", "--iptables=false",
+             "--ip6tables=false", "--exec-opt", "native.cgroupdriver=systemd"], check=True)
+        self.addCleanup(subprocess.run, [*alice, "systemctl", "--user", "stop", "lab-docker.service"])
+        self.assert_limits_in_force(f"/run/user/{pwd.getpwnam('alice').pw_uid}/docker.sock")

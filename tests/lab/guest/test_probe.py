@@ -1,0 +1,176 @@
+"""taskcell-probe's verdict in each place and on each cgroup mode, and that who follows nothing but the printed fixes ends
+with limits that hold."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import places
+from case import LAUNCH, LIMITS, Case
+
+PROBE = places.PROGRAMS + "/taskcell-probe"
+CONTROLLERS = ("memory", "pids", "cpu")
+
+# What of a fix can be pasted: what root does, and how the user starts the command.
+COMMANDS = re.compile(r"mkdir -p \S+ && (?:printf '[^']*' >\S+ && systemctl daemon-reload|chown \d+ \S+)"
+                      r"|systemctl restart [^\s)]+|sysctl -w [^\s,]+|loginctl enable-linger \w+")
+EXPORT = re.compile(r"export XDG_RUNTIME_DIR=[^\s)]+")
+START = re.compile(r"systemd-run --user --scope -p Delegate=yes")
+
+
+MAX_ROUNDS = 4
+
+
+def wrong_in(told):
+    return [each for each in told["findings"] if each["verdict"] in ("limited", "not")]
+
+
+class ProbeCase(Case):
+    def probe(self, place):
+        ran = self.run_in(place, PROBE, "--json")
+        self.assertTrue(ran.stdout.startswith("{"), f"{place}: status {ran.returncode} {ran.stdout} {ran.stderr}")
+        return json.loads(ran.stdout)
+
+    def assert_verdict(self, place, missing=(), who="none", fix=""):
+        """Each limit that is missing has that person and text in its fix, all others can be enforced."""
+        told = self.probe(place)
+        states = {name: told["limits"][name]["state"] for name in CONTROLLERS}
+        self.assertEqual(states, {name: "no" if name in missing else "yes" for name in CONTROLLERS}, told["limits"])
+        for name in missing:
+            self.assertEqual(told["limits"][name]["who"], who, told["limits"][name])
+            self.assertIn(fix, told["limits"][name]["fix"])
+        return told
+
+    def mend(self, place):
+        """Does what the fixes say, root's commands as root, until the probe is content; gives the place to start from."""
+        for _ in range(MAX_ROUNDS):
+            wrong = wrong_in(self.probe(place))
+            if not wrong:
+                return place
+            for command in dict.fromkeys(command for each in wrong for command in COMMANDS.findall(each["fix"])):
+                ran = self.run_in([], "sh", "-c", command)
+                self.assertEqual(ran.returncode, 0, command + ran.stderr)
+                if command.startswith("loginctl enable-linger"):  # the manager starts in the background
+                    places.wait_for_manager(command.split()[-1])
+            start = START.search(wrong[0]["fix"])
+            if start:
+                export = EXPORT.search(wrong[0]["fix"])
+                place = place + ["sh", "-c", (export.group() + "; " if export else "") + start.group() + ' "$@"', "sh"]
+        raise AssertionError(f"still wrong: {wrong}")
+
+
+class UnifiedProbe(ProbeCase):
+    """With systemd on the unified hierarchy."""
+
+    def test_scope_of_the_users_manager(self):
+        self.assert_verdict(places.scope("alice"))
+
+    def test_unit_with_delegate(self):
+        self.assert_verdict(places.unit("alice", "Delegate=yes"))
+
+    def test_directories_handed_over_by_root(self):
+        self.assert_verdict(places.handed("taskcell-test"))
+
+    def test_manager_with_memory_and_pids(self):
+        told = self.assert_verdict(places.scope("carol"), ("cpu",), "admin", "Delegate=cpu")
+        self.assertIn("/user-1002.slice", told["limits"]["cpu"]["level"])
+
+    def test_manager_without_cpu(self):
+        self.assert_verdict(places.scope("dave"), ("cpu",), "admin", "Delegate=cpu")
+
+    def test_manager_without_delegation(self):
+        self.assert_verdict(places.login("bob"), CONTROLLERS, "admin")
+
+    def test_login_session(self):
+        self.assert_verdict(places.login("alice"), CONTROLLERS, "user", "systemd-run --user --scope -p Delegate=yes")
+
+    def test_switched_user(self):
+        self.assert_verdict(places.switched("alice"), CONTROLLERS, "user", "export XDG_RUNTIME_DIR=/run/user/1000")
+
+    def test_user_without_linger(self):
+        self.assert_verdict(places.switched("erin"), CONTROLLERS, "user", "loginctl enable-linger erin")
+
+    def test_unit_without_delegate(self):
+        told = self.assert_verdict(places.unit("alice"), CONTROLLERS, "admin", places.UNIT + ".d")
+        self.assertIn("Delegate=yes", told["limits"]["memory"]["fix"])
+
+    def test_unit_that_hides_openat2(self):
+        for setting, who in (("RestrictSUIDSGID=yes", "admin"), ("SystemCallFilter=~openat2", "outer")):
+            with self.subTest(setting):
+                told = self.assert_verdict(places.unit("alice", "Delegate=yes", setting))
+                [row] = [each for each in told["findings"] if each["id"] == "kernel.openat2"]
+                self.assertEqual((row["verdict"], row["who"]), ("not", who), row)
+                self.assertIn(setting.split("=")[0], row["reason"] + row["fix"])
+
+    def test_no_user_namespaces(self):
+        self.write_for_the_test("/proc/sys/user/max_user_namespaces", "0")
+        told = self.assert_verdict(places.scope("alice"))
+        self.assertEqual((told["userns"]["state"], told["userns"]["who"]), ("no", "admin"))
+        self.assertIn("max_user_namespaces", told["userns"]["fix"])
+
+
+class UnifiedFixes(ProbeCase):
+    """Broken, then mended with the printed commands alone."""
+
+    def test_controllers_that_the_manager_is_not_given(self):
+        self.addCleanup(self.remove_drop_in, "user@.service")
+        place = places.scope("carol")
+        self.assert_limits_hold(self.mend(place))
+
+    def test_no_user_namespaces(self):
+        self.write_for_the_test("/proc/sys/user/max_user_namespaces", "0")
+        self.assert_limits_hold(self.mend(places.scope("alice")))
+
+    def test_login_session(self):
+        self.assert_limits_hold(self.mend(places.login("alice")))
+
+    def test_switched_user_without_a_manager(self):
+        self.addCleanup(subprocess.run, ["loginctl", "disable-linger", "erin"])
+        self.assert_limits_hold(self.mend(places.switched("erin")))
+
+    def test_unit_without_delegate(self):
+        self.assert_unit_is_mended("")
+
+    def test_unit_that_hides_openat2(self):
+        self.assert_unit_is_mended("Delegate=yes\nRestrictSUIDSGID=yes\n")
+
+    def assert_unit_is_mended(self, settings):
+        """A unit that runs a cell each time it is started: not with these settings, and then with what the probe told
+        from inside it."""
+        unit = pathlib.Path("/etc/systemd/system", places.UNIT)
+        self.addCleanup(self.remove_unit, unit)
+        answer = self.scratch + "/answer"
+        cell = f"{LAUNCH} {' '.join(LIMITS)} -- true"
+        unit.write_text(f"[Service]\nType=oneshot\nUser=alice\n{settings}"
+                        f"ExecStart=/bin/sh -c '{PROBE} --json >{answer}; exec {cell}'\n")
+        subprocess.run(["systemctl", "daemon-reload"], check=True)
+        started = self.run_in([], "systemctl", "start", places.UNIT)
+        self.assertEqual(started.returncode, 1, started.stderr)
+        wrong = wrong_in(json.loads(pathlib.Path(answer).read_text()))
+        # The last command of each starts the unit again.
+        commands = dict.fromkeys(command for each in wrong for command in COMMANDS.findall(each["fix"]))
+        statuses = [self.run_in([], "sh", "-c", command).returncode for command in commands]
+        self.assertEqual(statuses[-1], 0, commands)
+        self.assertEqual(self.run_in([], "systemctl", "show", "-P", "Result", places.UNIT).stdout, "success\n")
+
+    def remove_drop_in(self, unit):
+        path = pathlib.Path("/etc/systemd/system", unit + ".d", "taskcell.conf")
+        path.unlink(missing_ok=True)
+        subprocess.run(["systemctl", "daemon-reload"], check=True)
+
+    def remove_unit(self, unit):
+        unit.unlink()
+        self.remove_drop_in(unit.name)
+
+
+class V1Probe(ProbeCase):
+    """With v1 hierarchies, of which no service manager hands anything over."""
+
+    def test_stranger_and_then_with_prepared_directories(self):
+        place = places.dropped("erin")
+        self.assert_verdict(place, CONTROLLERS, "admin", "mkdir -p")
+        self.assert_limits_hold(self.mend(place))
+
+    def test_directories_handed_over_by_root(self):
+        self.assert_verdict(places.handed("taskcell-test"))

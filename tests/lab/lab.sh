@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# lab.sh: virtual machines with Debian 12, systemd and each cgroup mode, to test on. Run as root, with the programs built.
+#
+#   lab.sh [VARIANT...]      the variants' tests (default: all); results in build/lab/VARIANT.{xml,log}
+#   lab.sh shell [VARIANT]   a prompt in the machine (default: unified)
+#   lab.sh names             the variants
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+top=$(readlink -f "$here/../..")
+build=$top/build/release
+state=${TASKCELL_LAB_DIR:-/var/lib/taskcell-test/lab}
+kvm_trial_s=8
+work=
+finish() { [ -z "$work" ] || rm -rf "$work"; }
+trap finish EXIT
+
+plan() { python3 -B "$here/guest/run.py" "$@"; }
+
+# Exit status 77, a skip, where the lab cannot run; a failure where nothing may be skipped.
+must_be_able() {
+  local reason='' program
+  for program in qemu-system-x86_64 mmdebstrap mke2fs depmod cpio; do
+    command -v $program >/dev/null || reason="no $program (Debian packages qemu-system-x86, mmdebstrap, e2fsprogs, kmod, cpio)"
+  done
+  [ "${TASKCELL_TEST_INSTALL:-yes}" = yes ] || [ -e "$state/image/recipe" ] ||
+    reason="the guest's disk is not made, and --no-install was given"
+  [ -n "$reason" ] || return 0
+  echo "Skipped: $reason"
+  [ -z "${TASKCELL_TEST_MUST_RUN:-}" ] || exit 1
+  exit 77
+}
+
+# Room to work in, and the machine's disk, made where it is not there or its recipe has changed. One lab at a time.
+prepare() {
+  must_be_able
+  mkdir -p "$state"
+  exec 9>"$state/lock"
+  flock 9
+  work=$(mktemp -d "$state/run.XXXXXX")
+}
+
+# prepare_kernel SUITE: sets `kernel`. Status 77 where the suite has none to be had.
+prepare_kernel() {
+  kernel=$state/kernel-$1
+  "$here/kernel.sh" "$1" "$kernel" || return 77
+  "$here/initrd.sh" "$kernel" "$work/initrd"
+}
+
+# KVM only where a guest really comes up with it: inside another virtual machine the device can be there and hang.
+choose_accelerator() {
+  [ -z "${LAB_ACCELERATOR:-}" ] || return 0
+  export LAB_ACCELERATOR=tcg,thread=multi
+  [ -w /dev/kvm ] || return 0
+  local seen=$state/accelerator boot
+  boot=$(cat /proc/sys/kernel/random/boot_id)
+  if [ "$(head -n 1 "$seen" 2>/dev/null)" != "$boot" ]; then
+    echo "$boot" >"$seen"
+    if (LAB_TIMEOUT_S=$kvm_trial_s LAB_ACCELERATOR=kvm \
+      "$here/boot.sh" "$kernel" "$work/initrd" lab.trial </dev/null) >/dev/null 2>&1; then
+      echo kvm >>"$seen"
+    else
+      echo "$LAB_ACCELERATOR" >>"$seen"
+    fi
+  fi
+  LAB_ACCELERATOR=$(tail -n 1 "$seen")
+}
+
+# The second disk: a checkout without its sources.
+make_lab_disk() {
+  local tree=$work/tree name
+  mkdir -p "$tree/build/release/tests" "$tree/tests"
+  cp "$top/dev" "$tree/"
+  cp -r "$here" "$here/../support" "$tree/tests/"
+  cp -r "$build/bin" "$tree/build/release/"
+  for name in $(plan programs); do cp "$build/tests/$name" "$tree/build/release/tests/"; done
+  truncate -s $(($(du -sm "$tree" | cut -f1) * 5 / 4 + 16))M "$work/lab.img"
+  mke2fs -q -t ext4 -L lab -d "$tree" "$work/lab.img"
+}
+
+# The disks of a full guest, in the order in which guest/ knows them.
+full_disks() {
+  "$here/image.sh" "$state/image"
+  [ -e "$work/lab.img" ] || make_lab_disk
+  disks=("$state/image/root.img" "$work/lab.img" "$kernel/modules.img")
+}
+
+run_variant() { # VARIANT
+  local variant=$1 out=$top/build/lab started=$SECONDS judged=0 suite mode kind words disks=()
+  mkdir -p "$out"
+  rm -f "$out/$variant".*
+  read -r suite mode kind words < <(plan show "$variant")
+  if ! prepare_kernel "$suite"; then
+    echo "Skipped: lab: $variant: no kernel of $suite from ${TASKCELL_LAB_MIRROR:-http://deb.debian.org/debian}"
+    return 77
+  fi
+  choose_accelerator
+  plan list "$variant" "$build/tests" >"$work/expected"
+  if [ "$kind" = mini ]; then
+    plan mini "$variant" >"$work/plan"
+    "$here/mini.sh" "$kernel" "$build" "$work/plan" "$work/initrd"
+  else
+    full_disks
+  fi
+  rm -f "$work/results"
+  truncate -s 16M "$work/results"
+  "$here/boot.sh" "$kernel" "$work/initrd" "root=/dev/vda rw systemd.show_status=false lab.variant=$variant $words" \
+    "${disks[@]}" "$work/results,snapshot=off" </dev/null >"$out/$variant.log" 2>&1 ||
+    echo "lab: $variant: the machine did not power off by itself"
+  python3 -B "$here/judge.py" "$variant" "$work/results" "$work/expected" "$(cat "$kernel/release")" "$mode" \
+    "$out/$variant.xml" || judged=$?
+  [ $judged != 2 ] || tail -n 30 "$out/$variant.log"
+  echo "lab: $variant: $((SECONDS - started)) s; the machine's console is $out/$variant.log"
+  return $judged
+}
+
+run() {
+  local variant status worst=0
+  local -a all
+  mapfile -t all < <(plan variants)
+  [ $# -gt 0 ] || set -- "${all[@]}"
+  for variant; do
+    printf '%s\n' "${all[@]}" | grep -qxF -- "$variant" || { echo "lab: no variant '$variant'; there are: ${all[*]}" >&2; exit 2; }
+  done
+  prepare
+  for variant; do
+    status=0
+    run_variant "$variant" || status=$?
+    [ $status = 0 ] || { [ $status = 77 ] && [ $# -gt 1 ]; } || worst=$status
+  done
+  return $worst
+}
+
+shell() {
+  local suite mode kind words disks=()
+  read -r suite mode kind words < <(plan show "$1")
+  [ "$kind" = full ] || { echo "lab: $1 has no shell: it holds nothing but the tests" >&2; exit 2; }
+  prepare
+  prepare_kernel "$suite"
+  choose_accelerator
+  full_disks
+  echo "lab: $1, root on the console; the checkout's programs are in /lab. Leave with 'poweroff', or Ctrl-A x at once."
+  LAB_TIMEOUT_S=0 "$here/boot.sh" "$kernel" "$work/initrd" "root=/dev/vda rw $words" "${disks[@]}"
+}
+
+case ${1:-} in
+  shell) shell "${2:-unified}" ;;
+  names) plan variants ;;
+  -*) sed -n '3,6p' "$0" >&2; exit 2 ;;
+  *) run "$@" ;;
+esac
