@@ -58,6 +58,16 @@ TaskAnswer AnswerFor(const Error& error) {
   return answer;
 }
 
+TaskAnswer AnswerOf(Verdict verdict) {
+  TaskAnswer answer;
+  if (!verdict.code.empty()) answer.code = verdict.code;
+  answer.message = OneLine(verdict.message, kMaxMessageBytes);
+  answer.detail = OneLine(verdict.detail, kMaxDetailBytes);
+  answer.reply = std::move(verdict.reply);
+  answer.step_limit = verdict.step_limit;
+  return answer;
+}
+
 std::string DelegationReply(const TaskAnswer& answer) {
   if (answer.reply.has_value()) return *answer.reply;
   if (IsUnavailable(answer.code))

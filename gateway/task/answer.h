@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/task/verdict.h"
 #include "launcher/base/error.h"
 
 namespace taskcell::gateway {
@@ -38,6 +39,9 @@ int ExitStatus(std::string_view code);
 // The answer for an Error of admission, set-up or verification: its code (internal_error where it
 // has none) and the guide's message around its text.
 TaskAnswer AnswerFor(const Error& error);
+
+// The answer for a task that ran, as its evidence was judged.
+TaskAnswer AnswerOf(Verdict verdict);
 
 // The text a delegating agent gets when there is no reply (zh-TW, as the platform sends it); the
 // reply itself when there is one.

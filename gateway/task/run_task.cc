@@ -14,9 +14,9 @@
 #include "gateway/task/admission.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
+#include "gateway/task/run_job.h"
 #include "gateway/task/task.h"
 #include "gateway/task/verdict.h"
-#include "gateway/task/watch.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/gate/gate_host.h"
@@ -28,7 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kAttestationWait{10};
-constexpr std::chrono::seconds kHandOverWait{10};
 
 // Who the task is about: for the audit log.
 struct Subject {
@@ -163,64 +162,6 @@ JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const 
   return request;
 }
 
-// Feeds the job's output to the stream reader, which says when the run must end.
-class StreamSink : public gate::OutputSink {
- public:
-  explicit StreamSink(StreamReader& reader) : reader_(reader) {}
-  bool OnStdout(std::string_view bytes) override { return reader_.TakeStdout(bytes); }
-  bool OnStderr(std::string_view bytes) override {
-    reader_.TakeStderr(bytes);
-    return true;
-  }
-
- private:
-  StreamReader& reader_;
-};
-
-// What the program's exit looks like to a stream reader.
-int CliExit(const gate::JobEnd& end) {
-  constexpr int kSignalBase = 128;
-  constexpr int kKilled = 137;
-  if (end.outcome != gate::JobOutcome::kExited) return kKilled;
-  return end.exit.signal != 0 ? kSignalBase + end.exit.signal : end.exit.code;
-}
-
-// Step 6 and 7: hands the job over, relays it to its end, and collects what all four sides know
-// before init may go. An Error means that the job was never handed over.
-Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCell& broker,
-                        const cell::Job& job, const Admission& admission,
-                        const Surroundings& surroundings, Clock::time_point deadline) {
-  Evidence evidence;
-  evidence.runtime = admission.runtime;
-  evidence.account = admission.account;
-  evidence.max_turns = admission.settings.max_turns;
-  StreamReader reader(admission.runtime, admission.settings.max_turns);
-  StreamSink sink(reader);
-  {
-    std::unique_ptr<JobWatch> watch =
-        TRY(JobWatch::Start(gate, broker, surroundings.cancel_fd, admission.settings.max_turns));
-    TRY(gate.HandOver(job, std::min(Clock::now() + kHandOverWait, deadline)));
-    Result<gate::JobEnd> end = gate.Pump(sink, deadline);
-    if (end.ok()) {
-      evidence.end = std::move(end).value();
-    } else {
-      evidence.transport_error = end.error().text;
-    }
-    evidence.cancelled = watch->cancelled();
-    evidence.over_steps = watch->over_steps();
-  }
-  Result<cgroup::Events> events = cell.ReadEvents();
-  if (events.ok()) evidence.events = std::move(events).value();
-  // On v1 the kernel may count no time for the cell: then init's count of all it reaped serves.
-  if (evidence.events && !evidence.events->cpu_us &&
-      evidence.end.outcome == gate::JobOutcome::kExited) {
-    evidence.events->cpu_us = evidence.end.exit.user_us + evidence.end.exit.system_us;
-  }
-  (void)gate.Done();  // ignoring: an init that is gone already needs no word; Remove kills anyway
-  evidence.run = reader.Finish(CliExit(evidence.end));
-  return evidence;
-}
-
 void RecordEvidence(const Evidence& evidence, Receipt& receipt) {
   receipt.egress_json = RecordJson(evidence.egress);
   if (evidence.events.has_value()) receipt.events_json = EventsJson(*evidence.events);
@@ -251,15 +192,17 @@ Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask&
     TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
     Progress(surroundings, "the cell is verified; the AI starts");
     const cell::Job job = TRY(PlanJob(MakeJobRequest(agent, admission, task, receipt, deadline)));
+    RunTerms terms;
+    terms.runtime = admission.runtime;
+    terms.account = admission.account;
+    terms.max_turns = admission.settings.max_turns;
+    terms.timeout_ms = agent.config.timeout_ms;
+    terms.deadline = deadline;
+    terms.cancel_fd = surroundings.cancel_fd;
     Broker* broker = TRY(surroundings.broker());
     std::unique_ptr<BrokerCell> way =
         TRY(broker->Attach(std::move(listener), std::move(admission.route)));
-    Result<Evidence> evidence = RunJob(gate, *cell, *way, job, admission, surroundings, deadline);
-    EgressRecord record = way->Detach();
-    if (!evidence.ok()) return evidence;
-    evidence->timeout_ms = agent.config.timeout_ms;
-    evidence->egress = std::move(record);
-    return evidence;
+    return RunJob(gate, *cell, *way, job, terms);
   };
   Result<Evidence> evidence = run();
   removed = cell->Remove();
@@ -269,16 +212,6 @@ Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask&
   if (verdict.reply.has_value()) verdict.reply = Redact(*std::move(verdict.reply), secret);
   verdict.detail = Redact(std::move(verdict.detail), secret);
   return verdict;
-}
-
-TaskAnswer AnswerOf(Verdict verdict) {
-  TaskAnswer answer;
-  if (!verdict.code.empty()) answer.code = verdict.code;
-  answer.message = OneLine(verdict.message, kMaxMessageBytes);
-  answer.detail = OneLine(verdict.detail, kMaxDetailBytes);
-  answer.reply = std::move(verdict.reply);
-  answer.step_limit = verdict.step_limit;
-  return answer;
 }
 
 // Step 9, the record: receipt in the answer always, on disk once a cell was measured.

@@ -11,6 +11,7 @@
 
 #include "launcher/base/text.h"
 #include "tests/support/casedriver/verbs.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::casedriver {
 namespace {
@@ -25,16 +26,21 @@ bool LeaveRoot() {
     std::fprintf(stderr, "taskcell-casedriver: no user '%s'; set CASE_USER\n", name);
     return false;
   }
+  test::EnterDelegatedCgroup(user->pw_uid);
   return ::setgroups(0, nullptr) == 0 &&
          ::setresgid(user->pw_gid, user->pw_gid, user->pw_gid) == 0 &&
          ::setresuid(user->pw_uid, user->pw_uid, user->pw_uid) == 0;
 }
 
-// "--name value" pairs, "--json", and what is left over.
+// "--name value" pairs, "--json", and what is left over or comes after "--".
 Arguments ReadArguments(int argc, char** argv) {
   Arguments arguments;
   for (int i = 2; i < argc; ++i) {
     std::string_view word = argv[i];
+    if (word == "--") {
+      arguments.rest.insert(arguments.rest.end(), argv + i + 1, argv + argc);
+      break;
+    }
     if (word == "--json") {
       arguments.json = true;
     } else if (word.starts_with("--") && i + 1 < argc) {
@@ -55,14 +61,20 @@ int Main(int argc, char** argv) {
   if (verb == "run-task") return RunTaskVerb(arguments);
   if (verb == "doctor") return Doctor(arguments);
   if (verb == "parse") return Parse(arguments);
+  if (verb == "run-cli") return RunCli(arguments);
+  if (verb == "classify-exit") return ClassifyExit();
   if (verb == "remove-container") return RemoveContainer(arguments);
+  if (verb == "sweep") {
+    std::fputs("taskcell-casedriver: sweep is not built yet\n", stderr);
+    return kUsage;
+  }
   if (verb == "read-logs") {
     std::puts("{\"reads_engine_logs\":false}");
     return 0;
   }
   std::fprintf(stderr,
-               "usage: taskcell-casedriver config-check|run-task|doctor|parse|remove-container|"
-               "read-logs ...\n");
+               "usage: taskcell-casedriver config-check|run-task|doctor|parse|run-cli|"
+               "classify-exit|remove-container|sweep|read-logs ...\n");
   return kUsage;
 }
 

@@ -30,11 +30,6 @@ using gateway::ConfigValue;
 
 constexpr int kUsage = 2;
 
-int Complain(std::string_view what) {
-  std::fprintf(stderr, "taskcell-casedriver: %s\n", std::string(what).c_str());
-  return kUsage;
-}
-
 void PutEffective(JsonText& json, const Result<gateway::SandboxSettings>& settings,
                   const gateway::EscapeHatches& hatches) {
   auto word = [](bool open) { return open ? "run_unsandboxed" : "fail"; };
@@ -118,6 +113,13 @@ std::string AgentNameIn(const std::string& home) {
   return name == nullptr ? "agent" : name->text;
 }
 
+}  // namespace
+
+int Complain(std::string_view what) {
+  std::fprintf(stderr, "taskcell-casedriver: %s\n", std::string(what).c_str());
+  return kUsage;
+}
+
 int PrintAnswer(const gateway::TaskAnswer& answer, bool json) {
   if (json) {
     std::puts(gateway::AnswerJson(answer).c_str());
@@ -128,8 +130,6 @@ int PrintAnswer(const gateway::TaskAnswer& answer, bool json) {
   }
   return answer.ok() ? 0 : 1;
 }
-
-}  // namespace
 
 int ConfigCheck(const Arguments& arguments) {
   const std::string path(arguments.Get("config"));

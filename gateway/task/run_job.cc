@@ -1,0 +1,76 @@
+#include "gateway/task/run_job.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "gateway/task/watch.h"
+#include "launcher/cgroup/events.h"
+
+namespace taskcell::gateway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kHandOverWait{10};
+
+// Feeds the job's output to the stream reader, which says when the run must end.
+class StreamSink : public gate::OutputSink {
+ public:
+  explicit StreamSink(StreamReader& reader) : reader_(reader) {}
+  bool OnStdout(std::string_view bytes) override { return reader_.TakeStdout(bytes); }
+  bool OnStderr(std::string_view bytes) override {
+    reader_.TakeStderr(bytes);
+    return true;
+  }
+
+ private:
+  StreamReader& reader_;
+};
+
+// What the program's exit looks like to a stream reader.
+int CliExit(const gate::JobEnd& end) {
+  constexpr int kSignalBase = 128;
+  constexpr int kKilled = 137;
+  if (end.outcome != gate::JobOutcome::kExited) return kKilled;
+  return end.exit.signal != 0 ? kSignalBase + end.exit.signal : end.exit.code;
+}
+
+}  // namespace
+
+Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCell& way,
+                        const cell::Job& job, const RunTerms& terms) {
+  Evidence evidence;
+  evidence.runtime = terms.runtime;
+  evidence.account = terms.account;
+  evidence.max_turns = terms.max_turns;
+  evidence.timeout_ms = terms.timeout_ms;
+  StreamReader reader(terms.runtime, terms.max_turns);
+  StreamSink sink(reader);
+  {
+    std::unique_ptr<JobWatch> watch =
+        TRY(JobWatch::Start(gate, way, terms.cancel_fd, terms.max_turns));
+    TRY(gate.HandOver(job, std::min(Clock::now() + kHandOverWait, terms.deadline)));
+    Result<gate::JobEnd> end = gate.Pump(sink, terms.deadline);
+    if (end.ok()) {
+      evidence.end = std::move(end).value();
+    } else {
+      evidence.transport_error = end.error().text;
+    }
+    evidence.cancelled = watch->cancelled();
+    evidence.over_steps = watch->over_steps();
+  }
+  Result<cgroup::Events> events = cell.ReadEvents();
+  if (events.ok()) evidence.events = std::move(events).value();
+  // On v1 the kernel may count no time for the cell: then init's count of all it reaped serves.
+  if (evidence.events && !evidence.events->cpu_us &&
+      evidence.end.outcome == gate::JobOutcome::kExited) {
+    evidence.events->cpu_us = evidence.end.exit.user_us + evidence.end.exit.system_us;
+  }
+  (void)gate.Done();  // ignoring: an init that is gone already needs no word; Remove kills anyway
+  evidence.run = reader.Finish(CliExit(evidence.end));
+  evidence.egress = way.Detach();
+  return evidence;
+}
+
+}  // namespace taskcell::gateway
