@@ -65,6 +65,42 @@ TEST_F(DockerCellTest, NothingOfTheImagesEnvironmentReachesTheFirstProcessOrTheJ
   EXPECT_TRUE(made.value()->Remove().ok());
 }
 
+// What a job leaves running when it ends: every process it could make, each flooding its output.
+TEST_F(DockerCellTest, AJobThatLeavesABombBehindEndsAllTheSame) {
+  MakeJobImage();
+  auto made = Make(AgentPlan());
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  ASSERT_TRUE(session.Differences().empty()) << session.Described();
+  auto end = session.Run({"/bin/actor", "bomb", "7"});
+  EXPECT_EQ(end.outcome, gate::JobOutcome::kExited);
+  EXPECT_EQ(end.exit.code, 7);
+  EXPECT_FALSE(end.deadline_passed);
+  auto events = made.value()->ReadEvents();
+  ASSERT_TRUE(events.ok()) << events.error().text;
+  EXPECT_GT(events->pids_refusals, 0U) << "control: it did reach the limit";
+  EXPECT_TRUE(session.host.Done().ok());
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+// Memory as a device node of the image: the engine's device rules stand before it. The null device,
+// which they allow, is the control: such a node is there and can be opened.
+TEST_F(DockerCellTest, ADeviceNodeOfTheImageIsNoWayToTheDevice) {
+  constexpr int kCannotRead = 4;
+  for (const auto& [path, status] :
+       std::initializer_list<std::pair<const char*, int>>{{"/null", 0}, {"/memory", kCannotRead}}) {
+    run_id_[0] = run_id_[0] == 'f' ? '0' : 'f';
+    MakeJobImage(Json::object(),
+                 {{"/null", {{"device", {1, 3}}}}, {"/memory", {{"device", {1, 1}}}}});
+    auto made = Make(AgentPlan());
+    ASSERT_TRUE(made.ok()) << made.error().text;
+    CellSession session(*made.value(), cell::Engine::kDocker);
+    ASSERT_TRUE(session.Differences().empty()) << session.Described();
+    EXPECT_EQ(session.Run({"/bin/actor", "cat", path}).exit.code, status) << path;
+    EXPECT_TRUE(made.value()->Remove().ok());
+  }
+}
+
 TEST_F(DockerCellTest, ImageVolumesAreCoveredEmptyAndReadOnly) {
   MakeJobImage({{"Volumes", {{"/data", Json::object()}, {"/workspace", Json::object()}}}},
                {{"/data/image.txt", {{"text", "from the image"}}}});

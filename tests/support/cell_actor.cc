@@ -11,8 +11,10 @@
 //   order        sends a frame whose number is not the first
 //   early        sends output before any attestation
 //   silent-job   attests to nothing true and never starts a job
-// With arguments it is a job: `cat FILE`, `write FILE`, `fail STATUS`.
+// With arguments it is a job: `cat FILE`, `write FILE`, `fail STATUS`, `bomb STATUS` (as many
+// processes as can be made, each writing without end and deaf to signals, then it ends).
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -82,7 +84,21 @@ int ActFirst(std::string_view behaviour) {
   return Stay();
 }
 
+[[noreturn]] void Flood() {
+  for (int signal = 1; signal < NSIG; ++signal) (void)::signal(signal, SIG_IGN);
+  (void)::setsid();
+  for (;;) (void)sys::WriteAll(1, "still here\n");
+}
+
+int Bomb(const std::string& status) {
+  for (pid_t child = 0; (child = ::fork()) >= 0;) {
+    if (child == 0) Flood();
+  }
+  return static_cast<int>(ParseUnsigned(status).value_or(99));
+}
+
 int ActJob(std::string_view what, const std::string& argument) {
+  if (what == "bomb") return Bomb(argument);
   if (what == "fail") return static_cast<int>(ParseUnsigned(argument).value_or(99));
   if (what == "write") {
     auto file = sys::Open(argument, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """make_image.py SOCKET TAG SPEC: loads an image made of nothing but SPEC into a Docker engine.
 
-SPEC is JSON: {"config": {...}, "files": {"/path": {"text": "..."} | {"from": "/host/file"} | {"link": "target"} | {"dir": true}}}
+SPEC is JSON: {"config": {...}, "files": {"/path": {"text": "..."} | {"from": "/host/file"} | {"link": "target"} | {"dir": true} |
+{"device": [major, minor]}}}
 config is the image's own (Env, Volumes, Labels, Healthcheck, StopSignal, User ...). Nothing is pulled: the archive is
 written here, in the format of `docker save`.
 """
@@ -25,9 +26,10 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def add(tar, name, data=b"", kind=tarfile.REGTYPE, link="", mode=0o755):
+def add(tar, name, data=b"", kind=tarfile.REGTYPE, link="", mode=0o755, device=(0, 0)):
     info = tarfile.TarInfo(name.lstrip("/"))
     info.type, info.linkname, info.mode, info.size = kind, link, mode, len(data)
+    info.devmajor, info.devminor = device
     tar.addfile(info, io.BytesIO(data))
 
 
@@ -37,6 +39,8 @@ def layer(files):
         for path, what in sorted(files.items()):
             if "link" in what:
                 add(tar, path, kind=tarfile.SYMTYPE, link=what["link"], mode=0o777)
+            elif "device" in what:
+                add(tar, path, kind=tarfile.CHRTYPE, mode=0o666, device=what["device"])
             elif "dir" in what:
                 add(tar, path, kind=tarfile.DIRTYPE)
             elif "from" in what:
