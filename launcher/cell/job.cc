@@ -1,6 +1,7 @@
 #include "launcher/cell/job.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/cell_plan.h"
@@ -14,6 +15,7 @@ constexpr uint32_t kJobTag = 0x31424a54;  // "TJB1"
 constexpr std::size_t kMaxStringBytes = 128U << 10U;
 constexpr std::size_t kMaxFileDepth = 8;
 constexpr uint32_t kMaxFileMode = 0777;
+constexpr int32_t kHighestSignal = 64;
 
 template <typename Io, typename Value>
 void Fields(Io& io, Value& job) {
@@ -30,6 +32,7 @@ void Fields(Io& io, Value& job) {
   });
   io.Choice(job.stdio, JobStdio::kRelay);
   io.Flag(job.foreground);
+  io.List(job.ignored_signals, kHighestSignal, kNumberItem);
   io.String(job.input, kMaxInputBytes);
   io.Flag(job.stays);
   io.Number(job.timeout_ms);
@@ -117,6 +120,10 @@ Status CheckJob(const Job& job) {
   }
   if (job.stdio != JobStdio::kRelay && !job.input.empty()) return Bad("an input without a relay");
   if (job.stdio == JobStdio::kRelay && job.foreground) return Bad("a relayed job has no terminal");
+  for (int32_t signal : job.ignored_signals) {
+    if (signal < 1 || signal > kHighestSignal || signal == SIGKILL || signal == SIGSTOP)
+      return Bad(Text("signal ", signal, " cannot be ignored"));
+  }
   return Ok();
 }
 

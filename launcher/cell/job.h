@@ -34,9 +34,14 @@ struct Job {
       directories;  // further directories to create 0700, absolute, below a writable tmpfs
   std::vector<JobFile> files;
   JobStdio stdio = JobStdio::kInherit;
-  // kInherit: the job's process group becomes the foreground one of the terminal on descriptor 0.
-  // For a caller that was in the foreground itself; it takes the terminal back after the job.
+  // kInherit: the job's process group becomes the foreground one of the terminal on descriptor 0
+  // when it first wants to read or set it. Not before: the caller's group may hold a pager that
+  // needs the terminal meanwhile. For a caller that is in the foreground itself, passes on the
+  // signals of the terminal it gets until then, and takes the terminal back after the job.
   bool foreground = false;
+  // The job starts with these ignored, as its caller has them: the terminal's signals reach it
+  // without the caller's doing.
+  std::vector<int32_t> ignored_signals;
   std::string input;  // kRelay: the whole of stdin (the prompt), then end of file
   // After the job init stays until kDone. False for a host that reads the evidence from a cgroup of
   // its own, which outlives the cell: init then goes when it has told the exit.
@@ -49,7 +54,7 @@ struct Job {
 // Refuses a job that no cell could run: an empty argv, an environment entry without a name, paths
 // that are not normalised, a file outside the home or without one, more than kMaxJobEntries
 // arguments, environment entries, directories or files, an input above kMaxInputBytes, an input
-// without kRelay. Pure.
+// without kRelay, a signal that cannot be ignored. Pure.
 inline constexpr std::size_t kMaxJobEntries = 4096;
 inline constexpr std::size_t kMaxInputBytes = 4U << 20U;  // the prompt bound
 Status CheckJob(const Job& job);

@@ -1,6 +1,7 @@
 #include "launcher/init/job_run.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include "launcher/sys/poll.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/signals.h"
+#include "launcher/sys/terminal.h"
 
 namespace taskcell::init {
 namespace {
@@ -46,6 +48,7 @@ class JobRun {
   Status ObeyOne(const FrameReader::Message& message);
   Status Reap();
   void TakeEvent(const sys::ChildEvent& event);
+  bool TakesTerminal();
   void End(ExitReason reason);
   Status ReportExit();
   bool Finished() { return ended_ && none_left_ && witness_.relay().finished(); }
@@ -149,14 +152,18 @@ Status JobRun::Reap() {
   return Ok();
 }
 
+bool JobRun::TakesTerminal() {
+  return job_.foreground && sys::SetForeground(STDIN_FILENO, witness_.child().pid()).ok();
+}
+
 void JobRun::TakeEvent(const sys::ChildEvent& event) {
   bool first = event.pid == witness_.child().pid() && !ended_;
   if (event.stopped) {
     // Nobody in the cell could continue it, and whoever is at the terminal has no shell here. But a
-    // background job that wants the terminal would only stop again at once.
+    // job that wants the terminal would only stop again at once, unless it may have it.
     bool wants_terminal = event.signal == SIGTTIN || event.signal == SIGTTOU;
-    if (first && !wants_terminal)
-      (void)sys::SignalGroup(witness_.child().pid(), SIGCONT);  // ignoring: it may be dying
+    if (!first || (wants_terminal && !TakesTerminal())) return;
+    (void)sys::SignalGroup(witness_.child().pid(), SIGCONT);  // ignoring: it may be dying
     return;
   }
   if (!first) return;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 
 #include "launcher/base/text.h"
 #include "launcher/init/confine.h"
@@ -95,11 +96,12 @@ Status PlaceStreams(const JobStreams& streams) {
   return sys::PlaceDescriptor(streams.err.get(), STDERR_FILENO);
 }
 
-// Nobody could continue a job that the stop key stopped: a program waiting in vfork for a stopped
-// child does not even become one that init sees stop.
-Status TakeTerminal() {
-  TRY(sys::IgnoreStopKey());
-  return sys::TakeForeground(STDIN_FILENO);
+Status IgnoreSignals(const cell::Job& job) {
+  // Nobody could continue a job that the stop key stopped: a program waiting in vfork for a stopped
+  // child does not even become one that init sees stop.
+  if (job.foreground) TRY(sys::IgnoreSignal(SIGTSTP));
+  for (int32_t signal : job.ignored_signals) TRY(sys::IgnoreSignal(signal));
+  return Ok();
 }
 
 // Everything here closes itself on exec; a second line against one that would not.
@@ -112,7 +114,7 @@ Status CloseDescriptors(int report_fd) {
 
 Status Prepare(const cell::Job& job, int landlock_abi, int report_fd, std::string_view& stage) {
   stage = "session";
-  if (job.foreground) TRY(TakeTerminal());
+  TRY(IgnoreSignals(job));
   stage = "landlock";
   TRY(ConfineToPort(landlock_abi, job.loopback_port));
   TRY(MakeFiles(job, stage));

@@ -19,8 +19,8 @@ struct JobStreams {
 // the confinement. `stage` names the step that failed, here and below.
 Status TakeStreams(cell::JobStdio stdio, const JobStreams& streams, std::string_view& stage);
 
-// After the confinement (no path of a job reaches what the job itself may not write): takes the
-// terminal where the job is to have it, makes the job's home, directories and files, goes to its
+// After the confinement (no path of a job reaches what the job itself may not write): ignores the
+// signals the job is to ignore, makes the job's home, directories and files, goes to its
 // working directory, closes every descriptor but 0, 1, 2 and `report_fd` (which closes itself on
 // exec) and executes it. Returns only to tell why not.
 Error ExecuteJob(const cell::Job& job, int landlock_abi, int report_fd, std::string_view& stage);

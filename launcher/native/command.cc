@@ -40,8 +40,8 @@ std::string TermOfCaller() {
   return term == nullptr ? "" : term;
 }
 
-Result<Finished> Launch(const LaunchRequest& request, const Options& options, int signals,
-                        const sigset_t& mask) {
+Result<Finished> Launch(const LaunchRequest& request, const Options& options,
+                        const sys::CaughtSignals& signals) {
   UniqueFd init = TRY(OpenInitProgram());
   sys::SocketPair gate = TRY(sys::MakePacketPair());
   CellOrders orders;
@@ -49,8 +49,9 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, in
   orders.user_namespace = options.user_namespace;
   orders.init = init.get();
   orders.gate = std::move(gate.second);
-  orders.signal_mask = &mask;
+  orders.signal_mask = &signals.mask_before;
   orders.stdio = request.job.stdio;
+  Terminal terminal;  // before the cell: given back when nothing of the cell runs any more
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.
@@ -59,12 +60,11 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, in
   TRY(VerifyCell(request.plan, cell, client));
   Finished finished;
   finished.plan = request.plan;
-  {
-    Terminal terminal;
-    cell::Job job = request.job;
-    job.foreground = terminal.is_lent();
-    finished.outcome = TRY(Supervise(cell, client, job, signals, options.timeout_ms));
-  }
+  cell::Job job = request.job;
+  job.foreground = terminal.is_ours();
+  job.ignored_signals = signals.ignored;
+  job.timeout_ms = options.timeout_ms;  // should the stop key stop this process
+  finished.outcome = TRY(Supervise(cell, client, job, signals.fd.get(), options.timeout_ms));
   finished.facts = {cell.outside().way, cell.proc_is_subset()};
   TRY(cell.cgroup().Remove());
   return finished;
@@ -82,8 +82,7 @@ std::string RefusalText(const cell::Refusal& refusal, const std::string& program
 }
 
 Result<Finished> Prepare(const Options& options) {
-  sigset_t mask = TRY(sys::BlockSignals(kPassedSignals));
-  UniqueFd signals = TRY(sys::MakeSignalFd(kPassedSignals));
+  sys::CaughtSignals signals = TRY(sys::CatchSignals(kPassedSignals));
   std::string run_id = TRY(MakeRunId());
   LaunchRequest request = TRY(MakeRequest(options, run_id, TermOfCaller()));
   std::optional<AgentSnapshot> snapshot;
@@ -93,7 +92,7 @@ Result<Finished> Prepare(const Options& options) {
     TRY(snapshot->AddTo(request));
     TRY(cell::CheckPlan(request.plan));
   }
-  return Launch(request, options, signals.get(), mask);
+  return Launch(request, options, signals);
 }
 
 }  // namespace

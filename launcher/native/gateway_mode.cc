@@ -75,8 +75,7 @@ Status WaitForEnd(NativeCell& cell, int status_fd, int signals) {
 }
 
 Status Serve(const Options& options, int status_fd) {
-  sigset_t mask = TRY(sys::BlockSignals(kEndingSignals));
-  UniqueFd signals = TRY(sys::MakeSignalFd(kEndingSignals));
+  sys::CaughtSignals signals = TRY(sys::CatchSignals(kEndingSignals));
   UniqueFd plan_pipe = TRY(Adopt(options.plan_fd));
   UniqueFd gate = TRY(Adopt(options.gate_fd));
   std::string bytes = TRY(sys::ReadAll(plan_pipe.get(), cell::kMaxPlanBytes).With("plan"));
@@ -87,11 +86,11 @@ Status Serve(const Options& options, int status_fd) {
   orders.user_namespace = options.user_namespace;
   orders.init = init.get();
   orders.gate = std::move(gate);
-  orders.signal_mask = &mask;
+  orders.signal_mask = &signals.mask_before;
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
   TRY(sys::SetNotDumpable());
   TRY(PutMade(status_fd, cell));
-  TRY(WaitForEnd(cell, status_fd, signals.get()));
+  TRY(WaitForEnd(cell, status_fd, signals.fd.get()));
   sys::ExitInfo ended = TRY(cell.init().Wait());
   cgroup::Events events = TRY(cell.cgroup().ReadEvents());
   TRY(cell.cgroup().Remove());

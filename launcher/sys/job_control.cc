@@ -37,8 +37,8 @@ Status TakeSignals() {
   return Ok();
 }
 
-Status IgnoreStopKey() {
-  if (::signal(SIGTSTP, SIG_IGN) == SIG_ERR) return Failure("signal SIGTSTP");
+Status IgnoreSignal(int signal) {
+  if (::signal(signal, SIG_IGN) == SIG_ERR) return Failure(Text("signal ", signal, " SIG_IGN"));
   return Ok();
 }
 
@@ -75,24 +75,6 @@ Status StartGroup() {
   return Ok();
 }
 
-Status TakeForeground(int fd) {
-  sigset_t tty;
-  sigset_t before;
-  sigemptyset(&tty);
-  sigaddset(&tty, SIGTTOU);
-  if (::sigprocmask(SIG_BLOCK, &tty, &before) < 0) return Failure("sigprocmask");
-  int done = ::tcsetpgrp(fd, ::getpgrp());
-  int err = errno;
-  (void)::sigprocmask(SIG_SETMASK, &before, nullptr);  // ignoring: it was valid a moment ago
-  if (done < 0) return FailureOf(err, Text("tcsetpgrp (fd ", fd, ")"));
-  return Ok();
-}
-
-bool IsForeground(int fd) {
-  pid_t group = ::tcgetpgrp(fd);
-  return group > 0 && group == ::getpgrp();
-}
-
 Status SignalAll(int signal) {
   if (::getpid() != 1) {
     return Error(Kind::kInternal, "kill of every process by another than process 1", EPERM);
@@ -104,6 +86,8 @@ Status SignalGroup(pid_t group, int signal) {
   if (group <= 1) return Error(Kind::kInternal, Text("kill of process group ", group));
   return Kill(-group, signal, Text("process group ", group));
 }
+
+bool IsGroup(pid_t group) { return group <= 1 || ::kill(-group, 0) == 0 || errno != ESRCH; }
 
 Status SignalOne(pid_t pid, int signal) {
   if (pid <= 0) return Error(Kind::kInternal, Text("kill of process ", pid));

@@ -29,14 +29,8 @@ Status StartSession();
 // setpgid(0, 0).
 Status StartGroup();
 
-// tcsetpgrp(3) of the caller's own group on the terminal `fd`; SIGTTOU stays blocked meanwhile.
-Status TakeForeground(int fd);
-
-// Ignores SIGTSTP, which an exec hands on.
-Status IgnoreStopKey();
-
-// True when `fd` is the caller's controlling terminal and the caller's group is in its foreground.
-bool IsForeground(int fd);
+// Ignores `signal`, which an exec hands on.
+Status IgnoreSignal(int signal);
 
 // kill(2) of every process of this pid namespace but its process 1, which must be the caller:
 // anywhere else it is refused (kInternal), since it would reach the whole host. No process left is
@@ -45,6 +39,9 @@ Status SignalAll(int signal);
 
 // kill(2) of the process group `group`. No process left is no failure.
 Status SignalGroup(pid_t group, int signal);
+
+// True when a process is in the group `group`; always for 1, which is init's.
+bool IsGroup(pid_t group);
 
 // kill(2) of one process.
 Status SignalOne(pid_t pid, int signal);

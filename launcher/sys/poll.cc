@@ -8,6 +8,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
+#include "launcher/sys/self.h"
 
 namespace taskcell::sys {
 
@@ -31,13 +32,7 @@ Status SignalEvent(int fd) {
   return Ok();
 }
 
-Status SetNonBlocking(int fd) {
-  int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0) return Failure(Text("fcntl F_GETFL (fd ", fd, ")"));
-  if (::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-    return Failure(Text("fcntl F_SETFL (fd ", fd, ")"));
-  return Ok();
-}
+Status SetNonBlocking(int fd) { return SetStatusFlags(fd, TRY(StatusFlags(fd)) | O_NONBLOCK); }
 
 Result<std::size_t> WriteSome(int fd, std::string_view data) {
   while (true) {

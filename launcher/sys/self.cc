@@ -67,9 +67,18 @@ Result<FileSystem> FileSystemOf(int fd) {
 }
 
 Result<uint32_t> AccessMode(int fd) {
+  return static_cast<uint32_t>(TRY(StatusFlags(fd)) & (O_ACCMODE | O_PATH));
+}
+
+Result<int> StatusFlags(int fd) {
   int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0) return Failure(Text("fcntl F_GETFL (fd ", fd, ")"));
-  return static_cast<uint32_t>(flags & (O_ACCMODE | O_PATH));
+  return flags;
+}
+
+Status SetStatusFlags(int fd, int flags) {
+  if (::fcntl(fd, F_SETFL, flags) < 0) return Failure(Text("fcntl F_SETFL (fd ", fd, ")"));
+  return Ok();
 }
 
 int32_t OwnPid() { return ::getpid(); }

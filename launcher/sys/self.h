@@ -39,6 +39,11 @@ Result<FileSystem> FileSystemOf(int fd);
 // fcntl(F_GETFL): O_RDONLY, O_WRONLY or O_RDWR, or O_PATH.
 Result<uint32_t> AccessMode(int fd);
 
+// fcntl(F_GETFL), and F_SETFL of what of it can be set. They belong to the open file, which other
+// processes may share.
+Result<int> StatusFlags(int fd);
+Status SetStatusFlags(int fd, int flags);
+
 // getpid(2).
 int32_t OwnPid();
 

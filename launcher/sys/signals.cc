@@ -11,34 +11,33 @@
 
 // NOLINTBEGIN(concurrency-mt-unsafe): the launcher, which uses these, has one thread
 namespace taskcell::sys {
-namespace {
 
-sigset_t SetOf(std::initializer_list<int> signals) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (int signal : signals) ::sigaddset(&set, signal);
-  return set;
+bool IsIgnored(int signal) {
+  struct sigaction action = {};
+  (void)::sigaction(signal, nullptr, &action);  // ignoring: fails for what is no signal only
+  return action.sa_handler == SIG_IGN;
 }
 
-}  // namespace
-
-Result<sigset_t> BlockSignals(std::initializer_list<int> signals) {
-  sigset_t set = SetOf(signals);
-  sigset_t before;
-  if (::sigprocmask(SIG_BLOCK, &set, &before) < 0) return Failure("sigprocmask block");
-  return before;
+Result<CaughtSignals> CatchSignals(std::initializer_list<int32_t> signals) {
+  CaughtSignals caught;
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int32_t signal : signals) {
+    if (IsIgnored(signal)) {
+      caught.ignored.push_back(signal);
+    } else {
+      ::sigaddset(&set, signal);
+    }
+  }
+  if (::sigprocmask(SIG_BLOCK, &set, &caught.mask_before) < 0) return Failure("sigprocmask block");
+  caught.fd.Reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!caught.fd.valid()) return Failure("signalfd");
+  return caught;
 }
 
 Status RestoreSignals(const sigset_t& mask) {
   if (::sigprocmask(SIG_SETMASK, &mask, nullptr) < 0) return Failure("sigprocmask");
   return Ok();
-}
-
-Result<UniqueFd> MakeSignalFd(std::initializer_list<int> signals) {
-  sigset_t set = SetOf(signals);
-  int fd = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd < 0) return Failure("signalfd");
-  return UniqueFd(fd);
 }
 
 Result<int> TakeSignal(int signal_fd) {

@@ -4,20 +4,28 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
 
 namespace taskcell::sys {
 
-// sigprocmask(2): blocks `signals` and returns the mask before.
-Result<sigset_t> BlockSignals(std::initializer_list<int> signals);
+// True when the process ignores `signal`, one that can be ignored.
+bool IsIgnored(int signal);
+
+struct CaughtSignals {
+  UniqueFd fd;                   // signalfd(2), CLOEXEC and nonblocking
+  std::vector<int32_t> ignored;  // the ones asked for that the process ignores
+  sigset_t mask_before = {};
+};
+// Blocks `signals` and makes a signalfd for them. One that the process ignores is left alone: a
+// blocked one would arrive nevertheless, and who started this process (nohup(1), a shell's
+// background) wants it to have no effect.
+Result<CaughtSignals> CatchSignals(std::initializer_list<int32_t> signals);
 
 // sigprocmask(2): sets the whole mask.
 Status RestoreSignals(const sigset_t& mask);
-
-// signalfd(2) for blocked `signals`, CLOEXEC and nonblocking.
-Result<UniqueFd> MakeSignalFd(std::initializer_list<int> signals);
 
 // Takes one pending signal from a signalfd; 0 when none is pending.
 Result<int> TakeSignal(int signal_fd);

@@ -9,6 +9,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/signals.h"
 
 namespace taskcell::sys {
 namespace {
@@ -32,6 +33,7 @@ Result<UniqueFd> CatchTermination() {
   action.sa_handler = OnTermination;
   action.sa_flags = SA_RESTART;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (IsIgnored(signal)) continue;
     if (::sigaction(signal, &action, nullptr) < 0) return Failure(Text("sigaction ", signal));
   }
   return std::move(pipe.read_end);

@@ -146,8 +146,8 @@ Result<Finding> BreakFlood(uint64_t limit) {
 
 Result<Finding> BreakLinger(uint64_t limit_ms) {
   Finding finding{Payload::kLinger};
-  // Whatever asks politely.
-  TRY(sys::BlockSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT}));
+  // Whatever asks politely, and is heard by nobody.
+  TRY(sys::CatchSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT}));
   uint64_t stay_ms = limit_ms + kLingerPastMs;
   sys::Cloned middle = TRY(sys::CloneProcess(0));
   if (middle.in_child) {

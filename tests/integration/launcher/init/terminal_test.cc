@@ -69,11 +69,12 @@ TEST_F(TerminalTest, AForegroundJobReadsAndWritesTheTerminal) {
   EXPECT_EQ(output.exit->code, 0);
 }
 
-TEST_F(TerminalTest, TheInterruptKeyReachesTheJobAndNotInit) {
+TEST_F(TerminalTest, TheInterruptKeyReachesAJobThatHasTheTerminalAndNotInit) {
   InitCell cell(setup_);
   (void)cell.Attestation();
-  ASSERT_TRUE(cell.Start(
-      Interactive("trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done")));
+  ASSERT_TRUE(cell.Start(Interactive(
+      "trap 'echo caught; exit 5' INT; read x; echo ready; while :; do sleep 0.05; done")));
+  Type("\n");
   EXPECT_THAT(ScreenUntil("ready"), HasSubstr("ready"));
   Type("\x03");
   InitCell::Output output = cell.Finish();

@@ -176,13 +176,16 @@ TEST_F(NativeLaunchTest, ClosedStandardStreamsBecomeDevNull) {
 }
 
 // Starts a cell that says it runs, hands its launcher's pid to `act`, and returns the exit status.
+// The launcher ignores `ignored` from its start.
 template <typename Act>
-int WhileItRuns(const std::vector<std::string>& argv, const User& user, Act act) {
+int WhileItRuns(const std::vector<std::string>& argv, const User& user, Act act,
+                int ignored = SIGURG) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return -1;
   pid_t child = ::fork();
   if (child == 0) {
     ::dup2(pipe[1], 1);
+    ::signal(ignored, SIG_IGN);
     EnterDelegatedCgroup(user.uid);
     if (::setresgid(user.gid, user.gid, user.gid) != 0 || ::setgroups(0, nullptr) != 0 ||
         ::setresuid(user.uid, user.uid, user.uid) != 0)
@@ -215,6 +218,30 @@ TEST_F(NativeLaunchTest, SignalsReachTheProgram) {
   EXPECT_EQ(
       WhileItRuns(Command({"--", "/bin/sh", "-c", "echo ready; exec sleep 100"}), *user_, term),
       143);
+}
+
+TEST_F(NativeLaunchTest, ASignalThatIsIgnoredAtTheStartStaysIgnoredByLauncherAndProgram) {
+  auto hang_up = [](pid_t launcher) { ::kill(launcher, SIGHUP); };
+  std::vector<std::string> command =
+      Command({"--", "/bin/sh", "-c", "echo ready; sleep 1; exit 5"});
+  EXPECT_EQ(WhileItRuns(command, *user_, hang_up), 129);
+  EXPECT_EQ(WhileItRuns(command, *user_, hang_up, SIGHUP), 5);
+  // The terminal's own signals go to the program directly.
+  constexpr char kIgnoresHangup[] =
+      "import signal, sys\n"
+      "print('ready', flush=True)\n"
+      "sys.exit(3 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else 4)\n";
+  command = Command({"--", "/usr/bin/python3", "-c", kIgnoresHangup});
+  auto nothing = [](pid_t) {};
+  EXPECT_EQ(WhileItRuns(command, *user_, nothing), 4);
+  EXPECT_EQ(WhileItRuns(command, *user_, nothing, SIGHUP), 3);
+  // The others are passed on as ever.
+  auto both = [](pid_t launcher) {
+    ::kill(launcher, SIGHUP);
+    ::kill(launcher, SIGTERM);
+  };
+  command = Command({"--", "/bin/sh", "-c", "echo ready; exec sleep 100"});
+  EXPECT_EQ(WhileItRuns(command, *user_, both, SIGHUP), 143);
 }
 
 TEST_F(NativeLaunchTest, AKilledLauncherLeavesNoProcessAndItsCgroupGoesWithTheNextRun) {

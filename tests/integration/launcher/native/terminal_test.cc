@@ -9,6 +9,8 @@
 
 #include <array>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -89,6 +91,103 @@ TEST(LaunchTerminalTest, TheInterruptKeyEndsTheProgramAndTheLauncherSaysSo) {
   EXPECT_THAT(shell.ScreenUntil("ready"), HasSubstr("ready"));
   shell.Type("\x03");
   EXPECT_THAT(shell.ScreenUntil("status:"), HasSubstr("status:130"));
+}
+
+TEST(LaunchTerminalTest, AnIgnoredInterruptKeyEndsNeitherLauncherNorProgram) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root or delegated cgroups");
+  OnTerminal shell({"/bin/sh", "-c",
+                    "trap '' INT; " + Program("taskcell-launch") +
+                        " --timeout 20s -- /bin/sh -c 'read x; echo ready; sleep 1; echo done'; "
+                        "echo status:$?"});
+  shell.Type("\n");
+  EXPECT_THAT(shell.ScreenUntil("ready"), HasSubstr("ready"));
+  shell.Type("\x03");
+  EXPECT_THAT(shell.ScreenUntil("status:"), HasSubstr("status:0"));
+}
+
+// In one pipeline with the launcher, and so in its process group.
+TEST(LaunchTerminalTest, APagerBehindTheProgramHasTheTerminal) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root or delegated cgroups");
+  // More than a pipe holds: the program waits for the pager.
+  constexpr char kPager[] =
+      "import sys, tty; tty.setcbreak(2); print('pager', len(sys.stdin.read()), flush=True)";
+  OnTerminal shell({"/bin/sh", "-c",
+                    Program("taskcell-launch") +
+                        " --timeout 20s -- /bin/sh -c 'head -c 200000 /dev/zero' | "
+                        "/usr/bin/python3 -c \"" +
+                        kPager + "\"; echo status:$?"});
+  EXPECT_THAT(shell.ScreenUntil("status:"),
+              testing::AllOf(HasSubstr("pager 200000"), HasSubstr("status:0")));
+}
+
+// What the job may have changed: modes, and flags of the open files; each is shown to be changed
+// while the job runs (control), and as it was afterwards.
+constexpr char kShow[] =
+    "import fcntl, os, termios\n"
+    "def show(name):\n"
+    "  flags = [fcntl.fcntl(fd, fcntl.F_GETFL) & (os.O_NONBLOCK | os.O_ASYNC | os.O_APPEND) for fd "
+    "in (0, 1, 2)]\n"
+    "  print(name, flags, termios.tcgetattr(1)[3] & (termios.ICANON | termios.ECHO), flush=True)\n";
+constexpr char kSpoil[] =
+    "import sys, tty\n"
+    "tty.setraw(1)\n"
+    "[fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC | os.O_APPEND) for fd in (0, 1, "
+    "2)]\n"
+    "show('during')\n";
+
+class SpoiledTerminalTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    TASKCELL_REQUIRE(::geteuid() == 0, "needs root or delegated cgroups");
+    std::string pattern = "/tmp/taskcell-terminal-test-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    path_ = pattern;
+    std::filesystem::permissions(path_, std::filesystem::perms(0755));
+    std::ofstream(path_ + "/show.py") << kShow << "show('outside')\n";
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  // The screen of a shell that looks at its terminal, runs a job that spoils it and goes on with
+  // `then`, and looks again.
+  std::string Screen(const std::string& launcher_options, const std::string& then,
+                     const std::string& redirection = "") {
+    std::ofstream(path_ + "/job.py") << kShow << kSpoil << then;
+    std::string look = "/usr/bin/python3 " + path_ + "/show.py; ";
+    OnTerminal shell({"/bin/sh", "-c",
+                      look + Program("taskcell-launch") + " " + launcher_options + " --ro " +
+                          path_ + ":/job -- /usr/bin/python3 /job/job.py" + redirection +
+                          "; echo status:$?; " + look + "echo the end"});
+    return shell.ScreenUntil("the end");
+  }
+
+  static void ExpectRestored(const std::string& screen) {
+    constexpr char kSane[] = "outside [0, 0, 0] 10";
+    std::size_t first = screen.find(kSane);
+    std::size_t spoiled = screen.find("during [11264, 11264, 11264] 0");
+    EXPECT_NE(first, screen.npos) << screen;
+    EXPECT_NE(spoiled, screen.npos) << screen;
+    EXPECT_NE(screen.find(kSane, first + 1), screen.npos) << screen;
+  }
+
+  std::string path_;
+};
+
+TEST_F(SpoiledTerminalTest, AfterTheProgramEndedItIsAsItWas) {
+  std::string screen = Screen("", "sys.exit(3)\n");
+  ExpectRestored(screen);
+  EXPECT_THAT(screen, HasSubstr("status:3"));
+}
+
+TEST_F(SpoiledTerminalTest, AfterTheProgramWasKilledItIsAsItWas) {
+  std::string screen = Screen("", "os.kill(os.getpid(), 9)\n");
+  ExpectRestored(screen);
+  EXPECT_THAT(screen, HasSubstr("status:137"));
+}
+
+TEST_F(SpoiledTerminalTest, AfterTheTimeoutItIsAsItWas) {
+  std::string screen = Screen("--timeout 3s", "import time; time.sleep(100)\n");
+  ExpectRestored(screen);
+  EXPECT_THAT(screen, HasSubstr("status:124"));
 }
 
 }  // namespace

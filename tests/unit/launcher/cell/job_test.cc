@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <functional>
 
 namespace taskcell::cell {
@@ -23,6 +24,7 @@ Job SampleJob() {
   job.stays = false;
   job.timeout_ms = 5000;
   job.loopback_port = 4711;
+  job.ignored_signals = {SIGHUP, SIGINT};
   return job;
 }
 
@@ -35,6 +37,7 @@ TEST(JobTest, AJobComesBackAsItWasSent) {
   EXPECT_EQ(back->files.at(1).mode, 0700U);
   EXPECT_FALSE(back->stays);
   EXPECT_EQ(back->loopback_port, 4711);
+  EXPECT_EQ(back->ignored_signals, SampleJob().ignored_signals);
 }
 
 TEST(JobTest, EveryTruncationAndAnyTrailingByteIsRefused) {
@@ -109,6 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"FileLetters", [](Job& j) { j.files[0].path = "a b"; }, "the file path"},
         Refused{"FileMode", [](Job& j) { j.files[0].mode = 04755; }, "mode"},
         Refused{"InputWithoutRelay", [](Job& j) { j.stdio = JobStdio::kInherit; }, "relay"},
+        Refused{"IgnoredKill", [](Job& j) { j.ignored_signals = {SIGKILL}; }, "be ignored"},
+        Refused{"IgnoredStop", [](Job& j) { j.ignored_signals = {SIGSTOP}; }, "be ignored"},
+        Refused{"IgnoredZero", [](Job& j) { j.ignored_signals = {0}; }, "be ignored"},
+        Refused{"IgnoredPastLast", [](Job& j) { j.ignored_signals = {65}; }, "be ignored"},
         Refused{"TerminalAndRelay", [](Job& j) { j.foreground = true; }, "terminal"}),
     [](const auto& tested) { return tested.param.name; });
 
