@@ -14,27 +14,6 @@ namespace {
 
 constexpr uint64_t kResolve = sys::kResolveBeneath | RESOLVE_NO_XDEV;
 
-std::string_view KindName(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return "a regular file";
-    case S_IFDIR:
-      return "a directory";
-    case S_IFLNK:
-      return "a symbolic link";
-    case S_IFIFO:
-      return "a FIFO";
-    case S_IFSOCK:
-      return "a socket";
-    case S_IFCHR:
-      return "a character device";
-    case S_IFBLK:
-      return "a block device";
-    default:
-      return "of an unknown kind";
-  }
-}
-
 Finding Skip(Reason reason, std::string note) {
   Finding finding;
   finding.verdict = Verdict::kSkip;
@@ -163,6 +142,27 @@ std::string_view Name(Reason reason) {
       return "race";
   }
   return "";
+}
+
+std::string_view KindName(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return "a regular file";
+    case S_IFDIR:
+      return "a directory";
+    case S_IFLNK:
+      return "a symbolic link";
+    case S_IFIFO:
+      return "a FIFO";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFCHR:
+      return "a character device";
+    case S_IFBLK:
+      return "a block device";
+    default:
+      return "of an unknown kind";
+  }
 }
 
 Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -45,6 +47,9 @@ enum class Reason : uint8_t {
 
 std::string_view Name(Verdict verdict);  // "safe", "skip", "absent"
 std::string_view Name(Reason reason);    // "symlink", ..., "" for kNone
+
+// "a regular file", "a FIFO", ... of a file's mode.
+std::string_view KindName(mode_t mode);
 
 // What a name below a directory turned out to be.
 struct Finding {

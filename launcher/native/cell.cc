@@ -9,7 +9,9 @@
 #include "launcher/cgroup/layout.h"
 #include "launcher/native/child.h"
 #include "launcher/native/handover.h"
+#include "launcher/native/mount_source.h"
 #include "launcher/native/namespace_fault.h"
+#include "launcher/native/source_walk.h"
 #include "launcher/native/stage.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
@@ -45,6 +47,13 @@ class Build {
   UniqueFd reports_;
   bool proc_is_subset_ = false;
 };
+
+// Here, where the caller's own groups and capabilities still hold and no limit of the cell does.
+Status CheckRoot(const cell::CellPlan& plan, const OutsideIds& outside) {
+  if (plan.root != cell::RootKind::kRootfs) return Ok();
+  UniqueFd root = TRY(PinRootDirectory(plan));
+  return CheckRootDirectory(root.get(), plan.root_source, outside).With("root directory");
+}
 
 Result<Build> Build::Start(ChildOrders orders, int cgroup_fd) {
   sys::Pipe report = TRY(sys::MakePipe());
@@ -119,6 +128,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   ChildOrders child;
   child.plan = orders.plan;
   child.outside = TRY(ChooseOutsideIds(orders.user_namespace, *orders.plan));
+  TRY(CheckRoot(*orders.plan, child.outside));
   child.init = orders.init;
   child.gate = orders.gate.get();
   child.signal_mask = orders.signal_mask;

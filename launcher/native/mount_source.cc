@@ -32,9 +32,15 @@ Result<UniqueFd> Clone(int fd, bool writable) {
   return tree;
 }
 
+Result<UniqueFd> PinSame(const std::string& source, uint64_t device, uint64_t inode,
+                         cell::EntryKind kind) {
+  UniqueFd pin = TRY(PinPath(source));
+  TRY(CheckSame(pin.get(), device, inode, kind));
+  return pin;
+}
+
 Result<MountSource> Take(const cell::PlannedMount& mount) {
-  UniqueFd pin = TRY(PinPath(mount.source));
-  TRY(CheckSame(pin.get(), mount.device, mount.inode, mount.kind));
+  UniqueFd pin = TRY(PinSame(mount.source, mount.device, mount.inode, mount.kind));
   return MountSource{mount.target, mount.kind, TRY(Clone(pin.get(), mount.writable))};
 }
 
@@ -48,14 +54,14 @@ Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount) {
   return Take(mount).With(Text("mount '", Printable(mount.source), "'"));
 }
 
+Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan) {
+  return PinSame(plan.root_source, plan.root_device, plan.root_inode, cell::EntryKind::kDirectory)
+      .With(Text("root directory '", Printable(plan.root_source), "'"));
+}
+
 Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan) {
-  cell::PlannedMount root;
-  root.source = plan.root_source;
-  root.target.push_back('/');  // not `= "/"`: g++ 12 warns falsely about the copy (bug 105651)
-  root.kind = cell::EntryKind::kDirectory;
-  root.device = plan.root_device;
-  root.inode = plan.root_inode;
-  return TakePlannedMount(root).With("root directory");
+  UniqueFd pin = TRY(PinRootDirectory(plan));
+  return MountSource{"/", cell::EntryKind::kDirectory, TRY(Clone(pin.get(), false))};
 }
 
 Result<UniqueFd> CloneReadOnly(int fd) { return Clone(fd, false); }

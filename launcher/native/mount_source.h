@@ -28,7 +28,10 @@ Result<UniqueFd> PinPath(const std::string& path);
 // inode number mean the same file here.
 Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount);
 
-// The same for a kRootfs plan's root directory (target "/").
+// Opens a kRootfs plan's root directory again, with the same refusals.
+Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan);
+
+// That directory, detached as TakePlannedMount does it (target "/").
 Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan);
 
 // Detaches a read-only, nosuid, nodev copy of what `fd` stands for.

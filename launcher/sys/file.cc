@@ -142,6 +142,15 @@ Result<struct stat> Stat(int fd) {
   return info;
 }
 
+Result<bool> HasAccessList(int fd) {
+  // By its name in /proc: fgetxattr takes no O_PATH descriptor.
+  std::string path = Text("/proc/self/fd/", fd);
+  if (::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) >= 0) return true;
+  int err = errno;
+  if (err == ENODATA || err == ENOTSUP) return false;
+  return FailureOf(err, Named("getxattr", path, AT_FDCWD));
+}
+
 Result<struct stat> StatAt(int dir_fd, const std::string& path) {
   TRY(RefuseNul("fstatat", path));
   struct stat info = {};
@@ -204,24 +213,28 @@ Status Rename(int dir_fd, const std::string& from, const std::string& to) {
 Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit) {
   int own = ::openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return Failure(Named("open", ".", dir_fd));
-  UniqueFd directory(own);
+  UniqueFd owner(own);
+  return ReadDirectory(own, limit);
+}
+
+Result<std::vector<DirectoryEntry>> ReadDirectory(int fd, std::size_t limit) {
   std::vector<DirectoryEntry> entries;
-  alignas(struct dirent64) std::array<char, 16384> buffer;
+  alignas(struct dirent64) std::array<char, 16384> records;
   while (true) {
-    ssize_t got = ::getdents64(directory.get(), buffer.data(), buffer.size());
-    if (got < 0) return Failure(Text("getdents64 (dir fd ", dir_fd, ")"));
+    ssize_t got = ::getdents64(fd, records.data(), records.size());
+    if (got < 0) return Failure(Text("getdents64 (dir fd ", fd, ")"));
     if (got == 0) return entries;
     for (ssize_t at = 0; at < got;) {
-      const void* here = buffer.data() + at;
-      const auto* entry = static_cast<const struct dirent64*>(here);
-      at += entry->d_reclen;
-      std::string_view name = entry->d_name;
+      const auto* record =
+          reinterpret_cast<const struct dirent64*>(&records[static_cast<std::size_t>(at)]);
+      at += record->d_reclen;
+      std::string_view name = record->d_name;
       if (name == "." || name == "..") continue;
       if (entries.size() == limit) {
         return Error(Kind::kViolation,
-                     Text("directory fd ", dir_fd, " holds more than ", limit, " entries"), EFBIG);
+                     Text("directory fd ", fd, " holds more than ", limit, " entries"), EFBIG);
       }
-      entries.push_back({std::string(name), entry->d_type});
+      entries.push_back({std::string(name), record->d_type});
     }
   }
 }

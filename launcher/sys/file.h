@@ -60,6 +60,8 @@ Status WriteControl(int dir_fd, const std::string& path, std::string_view data);
 
 // fstat(2).
 Result<struct stat> Stat(int fd);
+// True when a POSIX access control list is set on `fd`, which may be O_PATH.
+Result<bool> HasAccessList(int fd);
 // fstatat(2) with AT_SYMLINK_NOFOLLOW.
 Result<struct stat> StatAt(int dir_fd, const std::string& path);
 
@@ -82,6 +84,8 @@ struct DirectoryEntry {
 // Lists a directory without "." and "..", at most `limit` entries (more is kViolation). `dir_fd`
 // keeps its offset.
 Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit);
+// The same from the offset of `fd` on, a directory open for reading; moves it to the end.
+Result<std::vector<DirectoryEntry>> ReadDirectory(int fd, std::size_t limit);
 
 // readlinkat(2); the result is at most PATH_MAX bytes.
 Result<std::string> ReadLink(int dir_fd, const std::string& path);

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -231,6 +232,44 @@ TEST_F(NativeAttackTest, SocketsFifosAndDevicesAreNoSources) {
   EXPECT_EQ(ran.status, 125);
   EXPECT_THAT(ran.err, HasSubstr("deep/pipe"));
   EXPECT_EQ(Launch({"--ro=/dev/null:/n", "--", "/bin/true"}).status, 125);
+}
+
+TEST_F(NativeAttackTest, ASocketOrFifoInARootDirectoryIsNoWayOut) {
+  std::string rootfs = MakeRootfs();
+  std::filesystem::create_directory(rootfs + "/run");
+  std::vector<std::string> command = {"--rootfs=" + rootfs, "--", "/launch", "--version"};
+  ASSERT_EQ(Launch(command).status, 0);
+  std::string path = rootfs + "/run/daemon";
+  int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof name.sun_path);
+  path.copy(name.sun_path, path.size());
+  ASSERT_EQ(::bind(listener, reinterpret_cast<struct sockaddr*>(&name), sizeof name), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  ASSERT_EQ(::listen(listener, 4), 0);
+  ExpectControl("socket.socket(socket.AF_UNIX).connect('" + path + "')");
+  Outcome ran = Launch(command);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("/run/daemon' is a socket"));
+  ::close(listener);
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
+  ran = Launch(command);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("/run/daemon' is a FIFO"));
+}
+
+TEST_F(NativeAttackTest, ADeviceInARootDirectoryCannotBeOpened) {
+  std::string rootfs = MakeRootfs();
+  std::filesystem::create_directory(rootfs + "/usr");
+  for (const char* name : {"bin", "lib", "lib64"})
+    std::filesystem::create_directory_symlink(std::string("usr/") + name, rootfs + "/" + name);
+  ASSERT_EQ(::mknod((rootfs + "/etc/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
+  ASSERT_EQ(::chmod((rootfs + "/etc/zero").c_str(), 0666), 0);
+  ExpectControl("open('" + rootfs + "/etc/zero')");
+  Outcome inside = Python(Try("open('/etc/zero')"), {"--rootfs=" + rootfs, "--ro=/usr"});
+  EXPECT_EQ(inside.out, "EACCES\n") << inside.err;
 }
 
 }  // namespace

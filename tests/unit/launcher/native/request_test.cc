@@ -2,10 +2,15 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -15,6 +20,7 @@
 #include "launcher/native/source_walk.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::native {
 namespace {
@@ -128,6 +134,10 @@ class SourceWalkTest : public RequestTest {
     UniqueFd fd = sys::Open(path_, O_PATH).value();
     return CheckSource(fd.get(), path_);
   }
+  Status CheckEntries(std::size_t entries) {
+    UniqueFd fd = sys::Open(path_, O_PATH).value();
+    return CheckSource(fd.get(), path_, {entries, kSourceBounds.depth});
+  }
 };
 
 TEST_F(SourceWalkTest, PlainFilesDirectoriesAndLinksPass) {
@@ -153,16 +163,145 @@ TEST_F(SourceWalkTest, ASocketFifoOrDeviceDeepInsideIsRefusedByName) {
 
 TEST_F(SourceWalkTest, TheDepthBoundIsTakenAndOnePastItIsRefused) {
   std::string path = path_;
-  for (int depth = 1; depth < kMaxWalkDepth; ++depth) path += "/d";
+  for (int depth = 1; depth < kSourceBounds.depth; ++depth) path += "/d";
   fs::create_directories(path);
   EXPECT_TRUE(Check().ok());
   fs::create_directory(path + "/d");
   EXPECT_FALSE(Check().ok());
 }
 
+TEST_F(SourceWalkTest, TheEntryBoundIsTakenAndOnePastItIsRefused) {
+  fs::create_directories(path_ + "/a/b");
+  std::ofstream(path_ + "/a/file") << "x";
+  EXPECT_TRUE(CheckEntries(3).ok());
+  Status refused = CheckEntries(2);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().text, HasSubstr("more than 2 entries"));
+}
+
 TEST_F(SourceWalkTest, ADeviceItselfIsRefused) {
   UniqueFd null = sys::Open("/dev/null", O_PATH).value();
   EXPECT_FALSE(CheckSource(null.get(), "/dev/null").ok());
+}
+
+constexpr uid_t kCellUid = 65533;  // no file here is that user's or group's
+
+class RootWalkTest : public RequestTest {
+ protected:
+  // As root, or as a user without capabilities (as_nobody).
+  Status Check(const OutsideIds& cell = {MapWay::kSubids, kCellUid, kCellUid},
+               const WalkBounds& bounds = kRootBounds) {
+    UniqueFd fd = sys::Open(path_, O_PATH).value();
+    return CheckRootDirectory(fd.get(), path_, cell, bounds);
+  }
+  // The refusal's text as nobody sees it, "" for none.
+  std::string CheckAsNobody(const OutsideIds& cell) {
+    fs::permissions(path_, fs::perms(0755));
+    std::string told = path_ + "/told";
+    std::ofstream(told).flush();
+    fs::permissions(told, fs::perms(0666));
+    int status = test::InChild([&] {
+      if (::setgroups(0, nullptr) != 0 || ::setresgid(65534, 65534, 65534) != 0 ||
+          ::setresuid(65534, 65534, 65534) != 0)
+        return 9;
+      Status checked = Check(cell);
+      if (!checked.ok()) std::ofstream(told) << checked.error().text;
+      return 0;
+    });
+    EXPECT_EQ(status, 0);
+    std::ifstream file(told);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+TEST_F(RootWalkTest, ASocketOrFifoIsRefusedByNameWithTheWayOut) {
+  fs::create_directories(path_ + "/run/x");
+  EXPECT_TRUE(Check().ok());
+  ASSERT_EQ(::mkfifo((path_ + "/run/x/pipe").c_str(), 0600), 0);
+  Status fifo = Check();
+  ASSERT_FALSE(fifo.ok());
+  EXPECT_THAT(fifo.error().text, HasSubstr(path_ + "/run/x/pipe' is a FIFO"));
+  EXPECT_THAT(fifo.error().text, HasSubstr("find " + path_ + " -type s,p -delete"));
+  fs::remove(path_ + "/run/x/pipe");
+  UniqueFd listener = sys::ListenPackets(path_ + "/run/s").value();
+  Status socket = Check();
+  ASSERT_FALSE(socket.ok());
+  EXPECT_THAT(socket.error().text, HasSubstr("is a socket"));
+}
+
+TEST_F(RootWalkTest, DevicesAsDebootstrapMakesThemPass) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to make a device");
+  fs::create_directory(path_ + "/dev");
+  ASSERT_EQ(::mknod((path_ + "/dev/null").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
+  ASSERT_EQ(::mknod((path_ + "/dev/sda").c_str(), S_IFBLK | 0660, makedev(8, 0)), 0);
+  EXPECT_TRUE(Check().ok());
+}
+
+TEST_F(RootWalkTest, AMountBelowIsRefusedByName) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  fs::create_directory(path_ + "/proc");
+  EXPECT_TRUE(Check().ok());
+  int status = test::InChild([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("t", (path_ + "/proc").c_str(), "tmpfs", 0, nullptr) != 0)
+      return 9;
+    Status refused = Check();
+    return !refused.ok() &&
+                   refused.error().text.find("mounted at '" + path_ + "/proc'") != std::string::npos
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(RootWalkTest, TheBoundsAreTakenAndOnePastThemIsRefused) {
+  fs::create_directories(path_ + "/a/b");
+  const OutsideIds cell = {MapWay::kSubids, kCellUid, kCellUid};
+  EXPECT_TRUE(Check(cell, {2, 3}).ok());
+  EXPECT_FALSE(Check(cell, {1, 3}).ok());
+  EXPECT_FALSE(Check(cell, {2, 2}).ok());
+}
+
+TEST_F(RootWalkTest, WhatCannotBeListedPassesOnlyWhereTheCellCannotEnterIt) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to become another user");
+  struct Row {
+    mode_t mode;
+    OutsideIds cell;
+    bool passes;
+  };
+  const OutsideIds own = {MapWay::kOwn, 65534, 65534};
+  const OutsideIds other = {MapWay::kSubids, kCellUid, kCellUid};
+  const OutsideIds owner = {MapWay::kSubids, 0, kCellUid};
+  const OutsideIds group = {MapWay::kSubids, kCellUid, 0};
+  const Row rows[] = {
+      {0700, own, true},    {0750, own, true},    {0711, own, false},   {0700, other, true},
+      {0750, other, true},  {0711, other, false}, {0700, owner, false}, {0600, owner, true},
+      {0750, group, false}, {0740, group, true},
+  };
+  fs::create_directory(path_ + "/closed");
+  for (const Row& row : rows) {
+    ASSERT_EQ(::chmod((path_ + "/closed").c_str(), row.mode), 0);
+    std::string told = CheckAsNobody(row.cell);
+    std::string refusal = path_ + "/closed' cannot be looked through";
+    EXPECT_EQ(told.find(refusal) == told.npos, row.passes) << std::oct << row.mode << " " << told;
+    EXPECT_EQ(told.empty(), row.passes) << told;
+  }
+}
+
+TEST_F(RootWalkTest, AnAccessListMayNameTheCell) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to become another user");
+  fs::create_directory(path_ + "/closed");
+  ASSERT_EQ(::chmod((path_ + "/closed").c_str(), 0700), 0);
+  // Version 2; owner rwx, user kCellUid --x, group ---, mask --x, others ---.
+  const unsigned char list[] = {2,    0,    0,    0,    1,    0,    7,    0,    0xff, 0xff, 0xff,
+                                0xff, 2,    0,    1,    0,    0xfd, 0xff, 0,    0,    4,    0,
+                                0,    0,    0xff, 0xff, 0xff, 0xff, 0x10, 0,    1,    0,    0xff,
+                                0xff, 0xff, 0xff, 0x20, 0,    0,    0,    0xff, 0xff, 0xff, 0xff};
+  TASKCELL_REQUIRE(
+      ::setxattr((path_ + "/closed").c_str(), "system.posix_acl_access", list, sizeof list, 0) == 0,
+      "needs a file system with access lists");
+  EXPECT_NE(CheckAsNobody({MapWay::kSubids, kCellUid, kCellUid}), "");
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "launcher/sys/file.h"
 
+#include <dirent.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 namespace taskcell::sys {
 namespace {
@@ -66,6 +68,23 @@ TEST_F(FileTest, ListDirectoryHasALimit) {
   Put("b", "");
   EXPECT_EQ(ListDirectory(dir(), 2).value().size(), 2U);
   EXPECT_FALSE(ListDirectory(dir(), 1).ok());
+}
+
+TEST_F(FileTest, ADirectoryOfManyEntriesIsListedWholeAgainAndAgain) {
+  constexpr std::size_t kEntries = 1000;  // more than one call returns
+  const std::string tail(100, 'x');
+  for (std::size_t i = 0; i < kEntries; ++i) Put(std::to_string(i) + tail, "");
+  for (int round = 0; round < 2; ++round) {
+    std::vector<DirectoryEntry> entries = ListDirectory(dir(), kEntries).value();
+    EXPECT_EQ(entries.size(), kEntries);
+    std::set<std::string> names;
+    for (const DirectoryEntry& entry : entries) {
+      names.insert(entry.name);
+      EXPECT_EQ(entry.type, DT_REG);
+    }
+    EXPECT_EQ(names.size(), kEntries);
+  }
+  EXPECT_FALSE(ListDirectory(dir(), kEntries - 1).ok());
 }
 
 TEST_F(FileTest, EveryDescriptorIsCloseOnExec) {
