@@ -12,6 +12,7 @@
 #include "launcher/native/supervisor.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
+#include "launcher/sys/self.h"
 
 namespace {
 
@@ -45,6 +46,8 @@ int main(int argc, char** argv) {
   (void)std::signal(SIGCHLD, SIG_DFL);  // ignoring: cannot fail for these
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGXFSZ, SIG_IGN);
+  // Descriptors of ours, up to what nobody here could raise.
+  (void)taskcell::sys::RaiseResourceLimit(RLIMIT_NOFILE);  // ignoring: then the soft one holds
   // What we make is ours to enter and to remove, whatever the caller masks.
   constexpr mode_t kOthers = 077;
   (void)::umask(::umask(0) & kOthers);

@@ -124,10 +124,6 @@ Status CheckRoot(const CellPlan& plan) {
   return Ok();
 }
 
-bool IsAtOrBelow(std::string_view path, std::string_view top) {
-  return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
-}
-
 Status CheckTarget(const std::string& target, std::vector<std::string_view>& taken) {
   if (!IsNormalPath(target) || target == "/") {
     return Bad(Text("the target '", Printable(target),
@@ -183,6 +179,10 @@ bool IsNormalPath(std::string_view path) {
     if (name.empty() || name == "." || name == "..") return false;
   }
   return true;
+}
+
+bool IsAtOrBelow(std::string_view path, std::string_view top) {
+  return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
 }
 
 Status CheckPlan(const CellPlan& plan) {

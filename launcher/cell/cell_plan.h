@@ -82,6 +82,9 @@ inline constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its N
 // "/" itself is one.
 bool IsNormalPath(std::string_view path);
 
+// True when the normal path `path` is `top` or lies below it; `top` is not "/".
+bool IsAtOrBelow(std::string_view path, std::string_view top);
+
 // Refuses a plan that no cell could honour or that names something twice: ids of 0, limits of 0, a
 // target that is not absolute and normalised, two entries on one target, a target at or below
 // /proc, /sys or /dev, more than kMaxPlannedMounts mounts, a malformed run id, a tmpfs of size 0.

@@ -15,6 +15,12 @@ std::string Names(const std::vector<Controller>& controllers) {
 
 std::string DelegatedBelow(uid_t uid) { return Text("taskcell/uid-", uid); }
 
+std::string TooLittleMemory(uint64_t bytes) {
+  return Text("a memory limit of ", bytes,
+              " bytes is too small for the cell itself, before any program: raise it. 2 MiB are "
+              "enough for a program as small as /bin/true");
+}
+
 Error Unenforced(const std::vector<Controller>& controllers, Error cause) {
   if (cause.code == kUnenforced) return cause;
   if (cause.kind != Kind::kDenied) cause.kind = Kind::kUnsupported;

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ std::string Names(const std::vector<Controller>& controllers);
 
 // The directory below a mount point that root hands to one user. Pure.
 std::string DelegatedBelow(uid_t uid);
+
+// What to say where a cell does not even start within its memory limit. Pure.
+std::string TooLittleMemory(uint64_t bytes);
 
 // Makes `cause` the error of a limit that can't be enforced: names the controllers, keeps the kind
 // and errno, and carries the code. An error that has the code already stays as it is.

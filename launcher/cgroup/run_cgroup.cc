@@ -127,7 +127,11 @@ Status RunCgroup::AddBranch(const Hierarchy& hierarchy, const std::vector<Contro
   branches_.push_back({std::move(place), controllers, std::move(run).value(), UniqueFd()});
   Branch& branch = branches_.back();
   TRY(ApplyLimits(branch.run.get(), unified, controllers, limits, host_has_swap_).With(path));
-  TRY(sys::MakeDirectory(branch.run.get(), kCellName, 0755).With(path));
+  Status made = sys::MakeDirectory(branch.run.get(), kCellName, 0755);
+  // The kernel charges what it needs for a cgroup to the one above.
+  if (!made.ok() && made.error().err == ENOMEM)
+    return Error(Kind::kConfig, TooLittleMemory(limits.memory_bytes), ENOMEM);
+  TRY(std::move(made).With(path));
   branch.cell = TRY(OpenCgroup(branch.run.get(), kCellName).With(path));
   if (unified || std::count(controllers.begin(), controllers.end(), Controller::kMemory) == 0)
     return Ok();

@@ -8,6 +8,7 @@
 
 #include "launcher/base/mount_info.h"
 #include "launcher/base/text.h"
+#include "launcher/cell/cell_plan.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/landlock.h"
@@ -24,15 +25,11 @@ constexpr uint64_t kMakeDevices = (1U << 6U) | (1U << 11U);  // LANDLOCK_ACCESS_
 constexpr uint64_t kReadAndExecute = sys::kFsExecute | sys::kFsReadFile | sys::kFsReadDirectory;
 constexpr uint64_t kUseFile = sys::kFsReadFile | sys::kFsWriteFile | sys::kFsTruncate;
 
-bool IsAtOrBelow(std::string_view path, std::string_view top) {
-  return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
-}
-
 bool MayBeWritable(std::string_view mount_point) {
   if (mount_point == "/dev/shm") return true;
   if (mount_point == "/") return false;
-  return !IsAtOrBelow(mount_point, "/proc") && !IsAtOrBelow(mount_point, "/sys") &&
-         !IsAtOrBelow(mount_point, "/dev");
+  return !cell::IsAtOrBelow(mount_point, "/proc") && !cell::IsAtOrBelow(mount_point, "/sys") &&
+         !cell::IsAtOrBelow(mount_point, "/dev");
 }
 
 // A path that does not exist in this cell is granted nothing and is no failure. Of rights that only

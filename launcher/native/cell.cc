@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 
+#include "launcher/base/text.h"
 #include "launcher/cgroup/layout.h"
 #include "launcher/native/child.h"
 #include "launcher/native/handover.h"
@@ -14,6 +16,7 @@
 #include "launcher/native/source_walk.h"
 #include "launcher/native/stage.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/self.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::native {
@@ -48,6 +51,23 @@ class Build {
   bool proc_is_subset_ = false;
 };
 
+// A hard limit below the job's could not be raised by init, which has no capability.
+Status CheckDescriptorLimit(uint64_t wanted) {
+  constexpr uint64_t kOwn = 128;  // what making a cell takes, with a few mounts
+  uint64_t highest = TRY(sys::ResourceLimit(RLIMIT_NOFILE));
+  if (highest >= std::max(wanted, kOwn)) return Ok();
+  std::string text =
+      Text("the hard limit on open descriptors here (RLIMIT_NOFILE, `ulimit -Hn`) is ", highest,
+           ", below the ");
+  if (highest < kOwn) {
+    text += Text(kOwn, " that making a cell takes: let");
+  } else {
+    text += Text(wanted, " the cell is to have: ask for at most that many (--nofile), or let");
+  }
+  text += " whoever started this raise it (LimitNOFILE= of a systemd unit)";
+  return Error(Kind::kUnsupported, std::move(text));
+}
+
 // Here, where the caller's own groups and capabilities still hold and no limit of the cell does.
 Status CheckRoot(const cell::CellPlan& plan, const OutsideIds& outside) {
   if (plan.root != cell::RootKind::kRootfs) return Ok();
@@ -63,7 +83,8 @@ Result<Build> Build::Start(ChildOrders orders, int cgroup_fd) {
   Result<sys::Cloned> cloned = sys::CloneProcess(kNamespaces, cgroup_fd);
   if (!cloned.ok()) {
     Error error = std::move(cloned).error();
-    if (cgroup_fd >= 0 && error.err != ENOSPC && error.err != EPERM) return error;
+    bool by_cgroup = error.err != ENOSPC && error.err != EPERM && error.err != EAGAIN;
+    if (cgroup_fd >= 0 && by_cgroup) return error;
     return ExplainNamespaceFault(std::move(error));
   }
   if (cloned->in_child) {
@@ -128,6 +149,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   ChildOrders child;
   child.plan = orders.plan;
   child.outside = TRY(ChooseOutsideIds(orders.user_namespace, *orders.plan));
+  TRY(CheckDescriptorLimit(orders.plan->limits.nofile));
   TRY(CheckRoot(*orders.plan, child.outside));
   child.init = orders.init;
   child.gate = orders.gate.get();

@@ -36,6 +36,7 @@ class NativeCell {
   pid_t pid() const { return init_.pid(); }
   sys::Child& init() { return init_; }
   cgroup::RunCgroup& cgroup() { return cgroup_; }
+  const cgroup::RunCgroup& cgroup() const { return cgroup_; }
   const OutsideIds& outside() const { return outside_; }
   bool proc_is_subset() const { return proc_is_subset_; }
 

@@ -34,7 +34,9 @@ Error ExplainTarget(Error error, const std::string& target, bool may_create) {
     return Error(Kind::kViolation,
                  Text("'", Printable(target),
                       "' of the root is, or leads through, a symbolic link; a mount there would "
-                      "land elsewhere. Make it a plain directory or file in the root"),
+                      "land elsewhere. ",
+                      may_create ? "Choose a place that is none"
+                                 : "Make it a plain directory or file in the root"),
                  ELOOP);
   }
   if (error.err == ENOENT && !may_create) {
@@ -44,6 +46,13 @@ Error ExplainTarget(Error error, const std::string& target, bool may_create) {
                       "there: mkdir -p ROOTFS",
                       Printable(target), " (for a file: an empty file)"),
                  ENOENT);
+  }
+  if (error.err == EROFS) {
+    return Error(Kind::kConfig,
+                 Text("target '", Printable(target),
+                      "' does not exist, and what of the host is shown there is read-only: choose "
+                      "a place outside of it"),
+                 EROFS);
   }
   return std::move(error).With(Text("target '", Printable(target), "'"));
 }
@@ -106,8 +115,10 @@ Result<CellRoot> CellRoot::FromHost(HostRoot host) {
   for (const RootEntry& file : host.files) TRY(maker.File(file).With(Text("'/", file.path, "'")));
   for (const RootEntry& link : host.links) TRY(maker.Link(link).With(Text("'/", link.path, "'")));
   TRY(sys::MakeDirectory(root.fd(), "run", 0755));
-  for (const MountSource& source : host.mounts)
+  for (const MountSource& source : host.mounts) {
     TRY(root.Attach(source.target, source.kind, source.tree.get()));
+    root.own_mounts_.push_back(source.target);
+  }
   return root;
 }
 
@@ -124,7 +135,8 @@ Status CellRoot::Make(const std::string& path, cell::EntryKind kind) {
 Result<UniqueFd> CellRoot::OpenTarget(const std::string& target, cell::EntryKind kind) {
   Result<UniqueFd> opened = sys::OpenAt2(fd(), target, O_PATH, kResolveInRoot);
   if (!opened.ok() && opened.error().err == ENOENT && may_create_) {
-    TRY(Make(target, kind).With(Text("target '", Printable(target), "'")));
+    Status made = Make(target, kind);
+    if (!made.ok()) return ExplainTarget(std::move(made).error(), target, true);
     opened = sys::OpenAt2(fd(), target, O_PATH, kResolveInRoot);
   }
   if (!opened.ok()) return ExplainTarget(std::move(opened).error(), target, may_create_);
@@ -137,6 +149,13 @@ Result<UniqueFd> CellRoot::OpenTarget(const std::string& target, cell::EntryKind
 }
 
 Status CellRoot::Attach(const std::string& target, cell::EntryKind kind, int tree) {
+  for (const std::string& own : own_mounts_) {
+    if (!cell::IsAtOrBelow(own, target)) continue;
+    return Error(Kind::kConfig,
+                 Text("target '", Printable(target), "' would cover the host root's own mount at '",
+                      own, "': choose another place for it"),
+                 EEXIST);
+  }
   UniqueFd place = TRY(OpenTarget(target, kind));
   return sys::AttachMount(tree, place.get()).With(Text("'", Printable(target), "'"));
 }

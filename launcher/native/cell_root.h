@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -22,7 +23,8 @@ class CellRoot {
 
   // Attaches a detached mount at the absolute path `target`, which is made where the root is ours
   // and it is missing. CRITICAL: no symbolic link is ever followed on the way, so an image cannot
-  // redirect a mount; a target that is one, or is reached through one, is refused by name.
+  // redirect a mount; a target that is one, or is reached through one, is refused by name. So is
+  // one that would cover a mount the host root consists of.
   Status Attach(const std::string& target, cell::EntryKind kind, int tree);
 
   // Opens `target` (O_PATH), making it where that is allowed.
@@ -40,6 +42,7 @@ class CellRoot {
 
   UniqueFd fd_;
   bool may_create_;
+  std::vector<std::string> own_mounts_;  // where pieces of the host are
 };
 
 // Makes all missing directories on the way to `path` (relative to `dir_fd`, no links followed) and

@@ -98,12 +98,12 @@ Result<Finished> Prepare(const Options& options) {
 }  // namespace
 
 int RunCommand(const Options& options) {
+  std::string report_option = Text("--report '", Printable(options.report), "': ");
   UniqueFd report;
   if (!options.report.empty()) {
-    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY;
-    Result<UniqueFd> opened = sys::Open(options.report, kFlags, 0600);
+    Result<UniqueFd> opened = OpenReport(options.report);
     if (!opened.ok()) {
-      PrintMessage(Text("--report: ", opened.error().text));
+      PrintMessage(report_option + opened.error().text);
       return kExitFailed;
     }
     report = std::move(opened).value();
@@ -123,7 +123,7 @@ int RunCommand(const Options& options) {
   if (!report.valid()) return status;
   Status written = sys::WriteAll(report.get(), text);
   if (written.ok()) return status;
-  PrintMessage(Text("--report: ", written.error().text));
+  PrintMessage(Text(report_option, written.error().text, "; the status without it is ", status));
   return kExitFailed;
 }
 

@@ -45,6 +45,13 @@ Error ExplainLimit(int err) {
 
 Error ExplainNamespaceFault(Error error) {
   if (error.err == ENOSPC || error.err == EUSERS) return ExplainLimit(error.err);
+  if (error.err == EAGAIN) {
+    error.text +=
+        "; no further process can be made: this user's limit on processes (RLIMIT_NPROC, `ulimit "
+        "-u`) or the pids limit of a cgroup above is used up. End some, or let whoever set it "
+        "raise it";
+    return error;
+  }
   if (error.err != EPERM && error.err != EACCES) return error;
   if (Sysctl("kernel/unprivileged_userns_clone") == 0U) {
     return Explained(

@@ -1,6 +1,11 @@
 #include "launcher/native/report.h"
 
+#include <fcntl.h>
+
 #include "launcher/base/json_text.h"
+#include "launcher/base/text.h"
+#include "launcher/mounts/entry.h"
+#include "launcher/sys/file.h"
 
 namespace taskcell::native {
 namespace {
@@ -46,6 +51,19 @@ std::optional<uint64_t> CpuTime(const Outcome& outcome) {
 }
 
 }  // namespace
+
+Result<UniqueFd> OpenReport(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Result<UniqueFd> opened = sys::Open(path, kFlags, 0600);
+  Result<struct stat> info = opened.ok() ? sys::Stat(opened->get()) : sys::StatAt(AT_FDCWD, path);
+  if (info.ok() && !S_ISREG(info->st_mode)) {
+    return Error(Kind::kUsage, Text("'", Printable(path), "' is ", mounts::KindName(info->st_mode),
+                                    "; the report goes to a plain file"));
+  }
+  UniqueFd file = TRY(std::move(opened));
+  TRY(sys::Truncate(file.get(), 0));
+  return file;
+}
 
 std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
                           const Outcome& outcome) {

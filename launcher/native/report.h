@@ -2,11 +2,17 @@
 
 #include <string>
 
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/native/id_maps.h"
 #include "launcher/native/supervisor.h"
 
 namespace taskcell::native {
+
+// Creates or empties the file a report goes to. Refuses what is no plain file: a FIFO nobody reads
+// would hold up the launch for ever, and a link may lead to a file that was not meant.
+Result<UniqueFd> OpenReport(const std::string& path);
 
 // What is true of a cell beyond its outcome.
 struct CellFacts {

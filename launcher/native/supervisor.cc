@@ -9,6 +9,7 @@
 #include "launcher/base/text.h"
 #include "launcher/cell/compare.h"
 #include "launcher/cgroup/observe.h"
+#include "launcher/cgroup/remedy.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
@@ -129,6 +130,13 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
   return outcome_;
 }
 
+// Why a cell's init fell silent before any program ran.
+Error ExplainSilence(Error error, const cell::CellPlan& plan, const NativeCell& cell) {
+  Result<cgroup::Events> events = cell.cgroup().ReadEvents();
+  if (!events.ok() || events->oom_kills == 0) return error;
+  return Error(Kind::kConfig, cgroup::TooLittleMemory(plan.limits.memory_bytes), ENOMEM);
+}
+
 Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
   std::string text = "the cell is not what was planned, nothing ran in it:";
   bool only_limits = true;
@@ -146,7 +154,10 @@ Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate
   cell::Attestation seen;
   // Looked at from here while init looks from inside. When init failed, that is the reason to tell.
   Result<cell::OutsideAttestation> outside = cell.cgroup().Observe(cell.pid());
-  seen.inside = TRY(gate.ReceiveAttestation().With("attestation"));
+  Result<cell::InsideAttestation> inside = gate.ReceiveAttestation();
+  if (!inside.ok())
+    return ExplainSilence(std::move(inside).error().With("attestation"), plan, cell);
+  seen.inside = std::move(inside).value();
   seen.outside = TRY(std::move(outside).With("outside attestation"));
   std::vector<cell::Mismatch> mismatches = cell::Compare(plan, cell::Engine::kNative, seen);
   if (mismatches.empty()) return Ok();

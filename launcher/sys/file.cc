@@ -185,6 +185,11 @@ Status RemoveDirectory(int dir_fd, const std::string& path) {
   return Ok();
 }
 
+Status Truncate(int fd, int64_t size) {
+  if (::ftruncate(fd, size) < 0) return Failure(Text("ftruncate (fd ", fd, ") to ", size));
+  return Ok();
+}
+
 Status ChangeMode(int fd, mode_t mode) {
   if (::fchmod(fd, mode) < 0) return Failure(Text("fchmod (fd ", fd, ")"));
   return Ok();

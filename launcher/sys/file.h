@@ -70,6 +70,7 @@ Status MakeFile(int dir_fd, const std::string& path, mode_t mode);
 Status MakeDirectory(int dir_fd, const std::string& path, mode_t mode);
 Status RemoveFile(int dir_fd, const std::string& path);
 Status RemoveDirectory(int dir_fd, const std::string& path);
+Status Truncate(int fd, int64_t size);
 Status ChangeMode(int fd, mode_t mode);
 // fchmodat(2) of an entry of a directory the caller alone can write: follows a link.
 Status ChangeModeAt(int dir_fd, const std::string& path, mode_t mode);

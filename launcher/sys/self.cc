@@ -44,6 +44,10 @@ Status SetResourceLimit(int resource, uint64_t value) {
   return Ok();
 }
 
+Status RaiseResourceLimit(int resource) {
+  return SetResourceLimit(resource, TRY(ResourceLimit(resource)));
+}
+
 Result<uint64_t> ResourceLimit(int resource) {
   struct rlimit limit = {};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) < 0) {

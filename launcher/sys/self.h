@@ -20,6 +20,9 @@ Status SetDumpable();
 // Sets soft and hard limit of `resource` (RLIMIT_*) to `value`.
 Status SetResourceLimit(int resource, uint64_t value);
 
+// Raises the soft limit of `resource` to the hard one.
+Status RaiseResourceLimit(int resource);
+
 // The soft limit of `resource`, when it equals the hard one; the hard limit otherwise, since a
 // process may raise itself to that. RLIM_INFINITY is ~0.
 Result<uint64_t> ResourceLimit(int resource);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -270,6 +272,100 @@ TEST_F(NativeLaunchTest, AReportIsWrittenForAFailureToo) {
   Outcome ran = Launch({ReportOption(), "--ro=/nonexistent", "--", "/bin/true"});
   EXPECT_EQ(ran.status, 125);
   EXPECT_THAT(Report(), AllOf(HasSubstr(R"("status":125)"), HasSubstr("/nonexistent")));
+}
+
+TEST_F(NativeLaunchTest, AReportThatCannotBeAFileIsRefusedBeforeAnythingRuns) {
+  std::string fifo = scratch_ + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0666), 0);
+  ASSERT_EQ(::chmod(fifo.c_str(), 0666), 0);
+  Outcome ran = Launch({"--report", fifo, "--", "/bin/echo", "ran"});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_FALSE(ran.timed_out);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr(fifo), HasSubstr("is a FIFO")));
+  EXPECT_EQ(ran.out, "");
+}
+
+TEST_F(NativeLaunchTest, AReportThatCannotBeWrittenIsToldWithTheProgramsStatus) {
+  RunOptions options;
+  options.in_child = [] {
+    struct rlimit limit = {8, 8};  // bytes of any file: the report is longer
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  std::string rootfs = MakeRootfs();
+  Outcome ran = Launch({ReportOption(), "--rootfs", rootfs, "--", "/launch", "--bogus"}, options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("report.json"), HasSubstr("File too large"),
+                             HasSubstr("the status without it is 125")));
+}
+
+// Nothing of the cell is made then: the message is all there is.
+TEST_F(NativeLaunchTest, ALowerLimitOfTheCallerIsNamedWithItsValueAndTheWayOut) {
+  struct Row {
+    int resource;
+    rlim_t hard;
+    std::vector<std::string> options;
+    std::vector<std::string> texts;
+  };
+  const Row rows[] = {
+      {RLIMIT_NOFILE, 512, {}, {"RLIMIT_NOFILE", "512", "1024", "--nofile", "LimitNOFILE="}},
+      {RLIMIT_NOFILE, 100, {"--nofile=50"}, {"RLIMIT_NOFILE", "100", "128", "LimitNOFILE="}},
+      {RLIMIT_NPROC, 1, {}, {"RLIMIT_NPROC"}},
+  };
+  for (const Row& row : rows) {
+    RunOptions options;
+    options.in_child = [&row] {
+      struct rlimit limit = {row.hard, row.hard};
+      ::setrlimit(static_cast<__rlimit_resource>(row.resource), &limit);
+    };
+    std::vector<std::string> arguments = row.options;
+    for (const char* word : {"--", "/bin/true"}) arguments.emplace_back(word);
+    Outcome ran = Launch(arguments, options);
+    EXPECT_EQ(ran.status, 125);
+    for (const std::string& text : row.texts) EXPECT_THAT(ran.err, HasSubstr(text));
+  }
+}
+
+TEST_F(NativeLaunchTest, TheCallersSoftLimitOnDescriptorsIsNoneOfTheCell) {
+  RunOptions options;
+  options.in_child = [] {
+    struct rlimit limit = {16, 4096};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  };
+  Outcome ran = Launch({"--nofile=512", "--", "/bin/sh", "-c", "ulimit -n; ulimit -Hn"}, options);
+  EXPECT_EQ(ran.out, "512\n512\n") << ran.err;
+}
+
+TEST_F(NativeLaunchTest, AMemoryLimitTooSmallForTheCellItselfIsToldAsThat) {
+  for (const char* memory : {"--memory=4K", "--memory=100K"}) {
+    Outcome ran = Launch({memory, "--", "/bin/true"});
+    EXPECT_EQ(ran.status, 125) << memory;
+    EXPECT_THAT(ran.err, HasSubstr("too small for the cell itself")) << memory;
+  }
+  // What the message says is enough.
+  EXPECT_EQ(Launch({"--memory=2M", "--", "/bin/true"}).status, 0);
+}
+
+TEST_F(NativeLaunchTest, ATargetThatWouldCoverWhatTheHostRootShowsIsRefused) {
+  struct Row {
+    const char* target;
+    const char* text;
+  };
+  const Row rows[] = {
+      {"/usr", "host root's own mount at '/usr'"},
+      {"/etc", "host root's own mount at '/etc/"},
+      {"/usr/taskcell-nothing", "read-only"},
+      {"/var/tmp", "symbolic link"},
+  };
+  for (const Row& row : rows) {
+    Outcome ran = Launch({std::string("--tmpfs=") + row.target + ":1M", "--", "/bin/true"});
+    EXPECT_EQ(ran.status, 125);
+    EXPECT_THAT(ran.err,
+                AllOf(HasSubstr(row.target), HasSubstr(row.text), Not(HasSubstr("ROOTFS"))));
+  }
+  // Below one, and beside them, there is room.
+  Outcome beside = Launch({"--tmpfs=/usr/local:1M", "--tmpfs=/etc/new:1M", "--tmpfs=/var:1M", "--",
+                           "/bin/sh", "-c", "echo x >/etc/new/x && echo x >/usr/local/x"});
+  EXPECT_EQ(beside.status, 0) << beside.err;
 }
 
 TEST_F(NativeLaunchTest, WhereNothingIsDelegatedTheLaunchIsRefusedByCode) {
