@@ -57,8 +57,9 @@ VARIANTS = {
             Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
             Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX),
         ),
-        checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_probe.UnifiedProbe", "test_probe.UnifiedFixes",
-                "test_engines.Engines", "test_demo.Demo", "test_demo.UserDemo")),
+        checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
+                "test_demo.UserDemo")),
+    "probe": Variant("unified", checks=("test_probe.UnifiedProbe", "test_probe.UnifiedFixes")),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
