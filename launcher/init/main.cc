@@ -28,9 +28,9 @@ int Complain(const Error& error) {
 Status CheckPid() {
   int32_t pid = sys::OwnPid();
   if (pid == 1) return Ok();
-  return Error(Kind::kUsage,
-               Text("this is process ", pid, ", not process 1 of a cell. taskcell-launch and ",
-                    "taskcell-gateway start this program; run taskcell-launch instead."));
+  return Error(Kind::kUsage, Text("this is process ", pid,
+                                  ", not process 1 of a cell. Whoever makes a cell starts ",
+                                  "this program in it; run taskcell-launch instead."));
 }
 
 // A closed 0, 1 or 2 would be taken by the next descriptor opened, which then would be the job's.

@@ -257,7 +257,7 @@ the program
   --hostname NAME          [taskcell]
   --net none               the only network there is
   --report FILE            write a JSON report
-for taskcell-gateway
+for taskcell(1), which gives its plan on a descriptor
   --plan-fd N --gate-fd N --status-fd N
 
 status: the program's own; 124 after --timeout, 125 the cell could not be made, 126 the

@@ -12,7 +12,6 @@ namespace taskcell::probe {
 
 // Where an engine's cell finds what the host brings in.
 inline constexpr char kInitMount[] = "/run/taskcell/init";
-inline constexpr char kLoopMount[] = "/run/taskcell/loop";
 
 // How long the cell's PID 1 may take from the start to the gate.
 inline constexpr std::chrono::milliseconds kGateTimeout{10000};

@@ -40,9 +40,6 @@ struct Trial {
   std::vector<std::string> warnings;
 };
 
-// How long a trial may take from its attestation on, its own deadline aside.
-inline constexpr std::chrono::milliseconds kTrialTimeout{10'000};
-
 // Makes a cell, attests it, runs taskcell-breaker in it whatever the attestation says (that is the
 // point; the program is bounded by itself), reads what the kernel counted, and removes the cell. An
 // Error says that no trial was made, with the code of what was in the way: nothing is left then, or

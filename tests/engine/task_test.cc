@@ -42,7 +42,7 @@ class Provider {
         file,      "--port-file", port_file, "--lifetime",      "110"};
     std::vector<char*> argv;
     for (const std::string& word : words)
-      argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT
+      argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT: execvp's signature
     argv.push_back(nullptr);
     pid_ = ::fork();
     if (pid_ == 0) {

@@ -8,12 +8,12 @@ packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build pkg-config python3 libseccomp-dev libcap-dev nlohmann-json3-dev libtomlplusplus-dev \
       libcurl4-openssl-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libssl-dev ;;
-    run) echo uidmap util-linux python3 ;;
+    run) echo uidmap util-linux python3 procps ;;
     test) echo docker.io git jq curl procps iproute2 xxd groff mandoc clang-format xz-utils psmisc python3-yaml
       # Another distribution of nodejs may bring npm; Debian's would not go beside it.
       command -v npm >/dev/null || echo npm ;;
     lab) echo qemu-system-x86 mmdebstrap e2fsprogs kmod cpio python3 ;;
-    bench) echo bubblewrap runc ;;
+    bench) echo bubblewrap runc docker.io curl ;;
     check) echo clang clang-tidy clang-format libclang-rt-14-dev ;;
     *) echo "install.sh: unknown group $1" >&2; exit 2 ;;
   esac
