@@ -87,8 +87,11 @@ class DockerLiveTest : public DockerCellTest {
     setting.root = cell::RootKind::kImage;
     setting.root_source = image->id();
     setting.places = Places();
-    Report report =
-        live::BreakLimits(EngineAt(proxy.socket_path()), setting, {}, [] { return false; });
+    Report report;
+    for (int i = 0; i < kTries; ++i) {
+      report = live::BreakLimits(EngineAt(proxy.socket_path()), setting, {}, [] { return false; });
+      if (!Rest(report).contains("cpu:unknown")) break;
+    }
     EXPECT_TRUE(image->Remove().ok());
     return report;
   }
@@ -130,9 +133,18 @@ class DockerLiveTest : public DockerCellTest {
     argv.insert(argv.end(), options.begin(), options.end());
     RunOptions run;
     run.timeout_ms = timeout_ms;
-    return test::Run(argv, run);
+    Outcome outcome;
+    for (int i = 0; i < kTries; ++i) {
+      outcome = test::Run(argv, run);
+      if (outcome.status != kCouldNotTell) break;
+    }
+    return outcome;
   }
 
+  // A host that is too busy to give a cell more processor time than its limit proves nothing: the
+  // probe says so, and is asked again.
+  static constexpr int kTries = 5;
+  static constexpr int kCouldNotTell = 3;
   std::string breaker_;
 };
 

@@ -25,12 +25,26 @@ class LiveProgramTest : public LaunchTest {
   }
 
   Outcome Live(std::vector<std::string> arguments = {}, int timeout_ms = 60000) const {
-    arguments.insert(arguments.begin(), {Program("taskcell-probe"), "live"});
     RunOptions options;
     options.user = user_;
     options.timeout_ms = timeout_ms;
-    return test::Run(arguments, options);
+    return Probe(std::move(arguments), options);
   }
+
+  // A host that is too busy to give a cell more processor time than its limit proves nothing: the
+  // probe says so, and is asked again.
+  static Outcome Probe(std::vector<std::string> arguments, const RunOptions& options) {
+    arguments.insert(arguments.begin(), {Program("taskcell-probe"), "live"});
+    Outcome outcome;
+    for (int i = 0; i < kTries; ++i) {
+      outcome = test::Run(arguments, options);
+      if (outcome.status != kCouldNotTell) break;
+    }
+    return outcome;
+  }
+
+  static constexpr int kTries = 5;
+  static constexpr int kCouldNotTell = 3;
 };
 
 TEST_F(LiveProgramTest, EveryLimitHoldsWithinItsTime) {
@@ -40,12 +54,16 @@ TEST_F(LiveProgramTest, EveryLimitHoldsWithinItsTime) {
   EXPECT_EQ(report["engine"], "native");
   EXPECT_EQ(report["overall"], "held");
   EXPECT_TRUE(report["refusal"].is_null());
-  // Twice what it takes on an idle host.
-  EXPECT_LE(report["wall_ms"], 4000);
+  uint64_t fastest_ms = report["wall_ms"];
+  for (int i = 0; i < kTries && fastest_ms > 2000; ++i) {
+    outcome = Live({"--json"});
+    fastest_ms = std::min(fastest_ms, Json::parse(outcome.out)["wall_ms"].get<uint64_t>());
+  }
+  EXPECT_LE(fastest_ms, 2000U);
 }
 
 TEST_F(LiveProgramTest, RootProbesAsNobody) {
-  Outcome outcome = test::Run({Program("taskcell-probe"), "live", "--quiet"});
+  Outcome outcome = Probe({"--quiet"}, {});
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   EXPECT_EQ(outcome.out, "all limits hold (native)\n");
 }

@@ -100,8 +100,15 @@ class LiveTest : public testing::Test {
     setting_.uid = setting_.gid = 1000;
   }
 
+  // A host that is too busy to give a cell more processor time than its limit proves nothing: the
+  // probe says so, and is asked again.
   Report Break(probe::CellEngine& engine) {
-    return live::BreakLimits(engine, setting_, asked_, [] { return false; });
+    Report report;
+    for (int i = 0; i < kTries; ++i) {
+      report = live::BreakLimits(engine, setting_, asked_, [] { return false; });
+      if (!Rest(report).contains("cpu:unknown")) break;
+    }
+    return report;
   }
 
   // "memory:not_held", for each row that is not held, and "pids:lie" for each untrue word.
@@ -115,6 +122,7 @@ class LiveTest : public testing::Test {
     return rest;
   }
 
+  static constexpr int kTries = 5;
   live::Asked asked_;
   live::Setting setting_;
   UniqueFd pin_;
