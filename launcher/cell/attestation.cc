@@ -6,7 +6,7 @@
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kAttestationTag = 0x32544154;  // "TAT2"
+constexpr uint32_t kAttestationTag = 0x33544154;  // "TAT3"
 constexpr std::size_t kMaxItems = 4096;           // of any one list
 constexpr std::size_t kMaxPathText = 8192;        // paths, also as /proc shows them (escaped)
 
@@ -88,6 +88,15 @@ void RestFields(Io& io, Value& seen) {
     each.Number(device.mode);
     each.Number(device.number);
   });
+  io.List(seen.namespaces, seen.namespaces.size(), [](auto& each, auto& seen_namespace) {
+    each.Number(seen_namespace.device);
+    each.Number(seen_namespace.inode);
+  });
+  io.List(seen.sockets, kMaxItems, [](auto& each, auto& socket) {
+    each.String(socket.table, kMaxPathText);
+    each.Number(socket.inode);
+  });
+  io.List(seen.ipc_objects, kMaxItems, kStringItem<kMaxPathText>);
   io.List(seen.environment_names, kMaxItems, kStringItem<kMaxPathText>);
   io.String(seen.hostname, kMaxPathText);
   io.String(seen.working_directory, kMaxPathText);

@@ -67,6 +67,20 @@ struct DeviceSeen {  // one device node
   uint64_t number = 0;  // st_rdev
 };
 
+// A namespace by its file below /proc/<pid>/ns; zeros where it could not be looked at.
+struct NamespaceSeen {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+};
+inline constexpr std::array<std::string_view, 7> kNamespaces = {"net", "ipc", "uts", "cgroup",
+                                                                "mnt", "pid", "user"};
+using Namespaces = std::array<NamespaceSeen, kNamespaces.size()>;  // in the order of the names
+
+struct SocketSeen {    // one socket of the cell's network namespace
+  std::string table;   // of /proc/net: "tcp", "unix", ...
+  uint64_t inode = 0;  // 0: the kernel names none
+};
+
 // What taskcell-init found about the cell it is PID 1 of, before any job exists. Every number is
 // init's own reading.
 struct InsideAttestation {
@@ -91,8 +105,13 @@ struct InsideAttestation {
   std::vector<InterfaceSeen> interfaces;
   std::string routes;  // /proc/net/route and /proc/net/ipv6_route, as they are
   std::vector<DescriptorSeen> descriptors;
-  std::vector<ProcessSeen> processes;          // whatever of /proc/<pid> is not init
-  std::vector<DeviceSeen> devices;             // at and below /dev, in what is mounted there too
+  std::vector<ProcessSeen> processes;  // whatever of /proc/<pid> is not init
+  std::vector<DeviceSeen> devices;     // at and below /dev, in what is mounted there too
+  Namespaces namespaces = {};
+  // In a cell of an engine, whose namespaces may be another container's: the first few sockets that
+  // are not init's, and objects of System V, message queues and files of /dev/shm, by their place.
+  std::vector<SocketSeen> sockets;
+  std::vector<std::string> ipc_objects;
   std::vector<std::string> environment_names;  // init's own environment
   std::string hostname;
   std::string working_directory;  // readlink of /proc/self/cwd, before init left it
@@ -105,6 +124,7 @@ struct OutsideAttestation {
   std::array<uint32_t, 4> host_uids = {};  // kernel ids in the observer's user namespace
   std::array<uint32_t, 4> host_gids = {};
   std::vector<std::string> cgroups;  // the lines of /proc/<pid>/cgroup
+  Namespaces host_namespaces = {};   // of the observer itself
   LimitsSeen limits;  // effective: the smallest from the cell's cgroup up to the root, per limit
 };
 

@@ -156,6 +156,7 @@ std::vector<Mismatch> Compare(const CellPlan& plan, Engine engine, const Attesta
   CompareMounts(plan, engine, seen.inside, found);
   CompareLimits(plan.limits, seen.inside.limits, seen.outside.limits, found);
   CompareInventory(seen.inside, found);
+  CompareNamespaces(engine, seen, found);
   CompareChannels(plan, seen.inside, found);
   return found.Take();
 }

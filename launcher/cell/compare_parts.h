@@ -38,6 +38,8 @@ void CompareLimits(const Limits& planned, const LimitsSeen& inside, const Limits
                    Mismatches& found);
 // Other processes and device nodes.
 void CompareInventory(const InsideAttestation& seen, Mismatches& found);
+// Namespaces, and what others have in them.
+void CompareNamespaces(Engine engine, const Attestation& seen, Mismatches& found);
 // Interfaces, routes, listener, descriptors.
 void CompareChannels(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found);
 

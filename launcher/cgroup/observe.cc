@@ -9,6 +9,7 @@
 #include "launcher/cgroup/limits.h"
 #include "launcher/cgroup/name.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/self.h"
 
 namespace taskcell::cgroup {
 namespace {
@@ -82,6 +83,11 @@ Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd
                                            bool host_has_swap) {
   cell::OutsideAttestation seen;
   seen.host_pid = pid;
+  for (std::size_t index = 0; index < cell::kNamespaces.size(); ++index) {
+    // One that can't be looked at stays unknown, which no cell's differs from.
+    Result<struct stat> info = sys::StatNamespace(cell::kNamespaces[index]);
+    if (info.ok()) seen.host_namespaces[index] = {info->st_dev, info->st_ino};
+  }
   std::string status = TRY(sys::ReadFile(proc_pid_fd, "status", kMaxStatusBytes));
   seen.host_uids = TRY(ParseIds(status, "Uid:"));
   seen.host_gids = TRY(ParseIds(status, "Gid:"));

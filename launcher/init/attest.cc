@@ -152,6 +152,7 @@ Status AttestAlone(cell::InsideAttestation& seen) {
   seen.processes = TRY(OtherProcesses(0).With("attest processes"));
   TRY(AttestDescriptors(seen).With("attest descriptors"));
   seen.mountinfo = TRY(ReadProc("/proc/self/mountinfo").With("attest mounts"));
+  AttestNamespaces(seen);
   return Ok();
 }
 

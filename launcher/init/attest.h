@@ -16,13 +16,25 @@ namespace taskcell::init {
 // What of a cell is read where: the file systems below are the cell's own.
 inline constexpr std::size_t kMaxProcFileBytes = 256U << 10U;
 
-// The two together read everything of the inside half but the witness's findings and the listener's
+// Together they read everything of the inside half but the witness's findings and the listener's
 // port. /proc must be the kernel's (checked first), since all of this rests on it. What cannot be
 // read is an Error; nothing is filled in with a guess.
 
 // What has to be looked at while init is alone in the cell, and what a witness is made from:
 // processes, descriptors and mountinfo.
 Status AttestAlone(cell::InsideAttestation& seen);
+// The namespaces, each as far as it can be looked at.
+void AttestNamespaces(cell::InsideAttestation& seen);
+// The sockets init knows of in the cell's network namespace: inodes (0: none) and the path the
+// gate's peer is bound to (empty: a gate made elsewhere).
+struct OwnSockets {
+  uint64_t gate = 0;
+  uint64_t listener = 0;
+  std::string gate_peer;
+};
+// Sockets that are not `own` and ipc objects: to be looked for before there is a witness, which
+// makes some for trial, where somebody else than the launcher made the namespaces.
+Status AttestSharing(const OwnSockets& own, cell::InsideAttestation& seen);
 // The rest: ids, mounts, devices, limits, network, names. `environment` is init's own.
 Status AttestRest(const Options& options, std::span<const char* const> environment,
                   cell::InsideAttestation& seen);

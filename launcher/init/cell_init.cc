@@ -10,6 +10,7 @@
 #include "launcher/init/gate.h"
 #include "launcher/init/job_run.h"
 #include "launcher/init/witness.h"
+#include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/landlock.h"
 #include "launcher/sys/self.h"
@@ -22,11 +23,22 @@ using cell::FrameReader;
 using cell::FrameType;
 
 // Makes the cell's loopback listener, gives it away and keeps nothing of it: requests of the job
-// are accepted by the broker outside.
-Result<uint16_t> HandOutListener(Gate& gate) {
+// are accepted by the broker outside. Returns its inode.
+Result<uint64_t> HandOutListener(Gate& gate, cell::InsideAttestation& seen) {
   sys::LoopbackListener listener = TRY(sys::ListenLoopback());
+  uint64_t inode = TRY(sys::Stat(listener.fd.get())).st_ino;
   TRY(gate.Send(FrameType::kListener, cell::EncodePort(listener.port), listener.fd.get()));
-  return listener.port;
+  seen.listener_port = listener.port;
+  return inode;
+}
+
+// The launcher makes every namespace of a cell anew and hands the gate over; an engine's may be
+// another container's.
+Status AttestSharingOfEngine(const Options& options, uint64_t listener, Gate& gate,
+                             cell::InsideAttestation& seen) {
+  if (options.gate_path.empty()) return Ok();
+  OwnSockets own = {TRY(sys::Stat(gate.fd())).st_ino, listener, TRY(sys::PeerPath(gate.fd()))};
+  return AttestSharing(own, seen);
 }
 
 Status AdoptDescriptors(const Options& options) {
@@ -45,8 +57,10 @@ Result<Witness> SendAttestation(const Options& options, std::span<const char* co
                                 Gate& gate) {
   TRY(AdoptDescriptors(options));
   cell::InsideAttestation seen;
-  if (options.listen) seen.listener_port = TRY(HandOutListener(gate).With("listener"));
+  uint64_t listener = 0;
+  if (options.listen) listener = TRY(HandOutListener(gate, seen).With("listener"));
   TRY(AttestAlone(seen));
+  TRY(AttestSharingOfEngine(options, listener, gate, seen));
   Confinement confinement;
   confinement.nofile = options.nofile;
   confinement.landlock_abi = sys::LandlockAbi();

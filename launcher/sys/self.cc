@@ -56,6 +56,13 @@ Result<uint64_t> ResourceLimit(int resource) {
   return limit.rlim_max;
 }
 
+Result<struct stat> StatNamespace(std::string_view name) {
+  std::string path = Text("/proc/self/ns/", name);
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) < 0) return Failure(Text("stat '", Printable(path), "'"));
+  return info;
+}
+
 Result<std::string> HostName() {
   std::array<char, HOST_NAME_MAX + 1> name = {};
   if (::gethostname(name.data(), name.size()) < 0) return Failure("gethostname");

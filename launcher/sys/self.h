@@ -1,9 +1,11 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "launcher/base/result.h"
 
@@ -26,6 +28,9 @@ Status RaiseResourceLimit(int resource);
 // The soft limit of `resource`, when it equals the hard one; the hard limit otherwise, since a
 // process may raise itself to that. RLIM_INFINITY is ~0.
 Result<uint64_t> ResourceLimit(int resource);
+
+// stat(2) of /proc/self/ns/`name`: what tells namespaces apart.
+Result<struct stat> StatNamespace(std::string_view name);
 
 // gethostname(2).
 Result<std::string> HostName();

@@ -84,6 +84,17 @@ Result<struct ucred> PeerCredentials(int fd) {
   return peer;
 }
 
+Result<std::string> PeerPath(int fd) {
+  struct sockaddr_un address = {};
+  socklen_t size = sizeof address;
+  void* generic = &address;
+  if (::getpeername(fd, static_cast<struct sockaddr*>(generic), &size) < 0)
+    return Failure(Text("getpeername (fd ", fd, ")"));
+  // A path as long as there is room for has no NUL behind it.
+  constexpr std::size_t kMostBytes = sizeof address.sun_path;
+  return std::string(address.sun_path, ::strnlen(address.sun_path, kMostBytes));
+}
+
 Result<LoopbackListener> ListenLoopback() {
   UniqueFd fd = TRY(MakeSocket(AF_INET, SOCK_STREAM));
   struct sockaddr_in address = {};

@@ -37,6 +37,9 @@ Result<UniqueFd> Accept(int listener);
 // SO_PEERCRED: the ids a unix peer had when it connected.
 Result<struct ucred> PeerCredentials(int fd);
 
+// getpeername(2) of a unix socket: the path its peer is bound to, empty where it has none.
+Result<std::string> PeerPath(int fd);
+
 // Listens on 127.0.0.1 with a port of the kernel's choice.
 struct LoopbackListener {
   UniqueFd fd;

@@ -1,9 +1,11 @@
 // One thing in the create request changed on its way to the real engine: exactly that shows in the
 // comparison, and nothing runs.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <ostream>
 
+#include "probe/engine/create_request.h"
 #include "probe/engine/http.h"
 #include "tests/engine/docker_cell_fixture.h"
 
@@ -119,7 +121,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Host(b)["UTSMode"] = "host";
                     b.erase("Hostname");
                   },
-                  {"hostname"}},
+                  {"hostname", "namespace.uts"}},
+        Deviation{"CgroupnsOfTheHost",
+                  [](Json& b) { Host(b)["CgroupnsMode"] = "host"; },
+                  {"namespace.cgroup"}},
         Deviation{"ExtraEnvironment",
                   [](Json& b) { b["Env"].push_back("LD_PRELOAD=/x"); },
                   {"environment:LD_PRELOAD"}}),
@@ -137,8 +142,90 @@ TEST_F(DockerCellTest, AnotherNetworkThanNoneShowsInItsInterfacesOnly) {
   auto fields = session.Differences();
   EXPECT_FALSE(fields.empty());
   for (const std::string& field : fields)
-    EXPECT_TRUE(field.starts_with("interface:") || field == "routes") << session.Described();
+    EXPECT_TRUE(field.starts_with("interface:") || field == "routes" || field == "namespace.net")
+        << session.Described();
+  EXPECT_EQ(fields.count("namespace.net"), 1U);
   EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+// How the host mounts the directories that come along is its own affair.
+TEST_F(DockerCellTest, TheIpcNamespaceOfTheHostShowsAsShared) {
+  MakeJobImage();
+  auto proxy = ProxyThatChanges([](Json& body) { Host(body)["IpcMode"] = "host"; });
+  EngineAt(proxy->socket_path());
+  auto made = Make(AgentPlan());
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  EXPECT_TRUE(request_changed_);
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  auto fields = session.Differences();
+  EXPECT_EQ(fields.count("namespace.ipc"), 1U);
+  for (const std::string& field : fields) {
+    EXPECT_TRUE(field == "namespace.ipc" || field.starts_with("mount:/dev/"))
+        << session.Described();
+  }
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+// Another container of this test, which shares what it has: a name made of the run's id.
+class SharingTest : public DockerCellTest {
+ protected:
+  static std::string NameOf(const std::string& run_id) { return "taskcell-test-other-" + run_id; }
+  static std::string OtherOf(const Json& body) {
+    return "container:" + NameOf(body["Labels"][probe::kLabelRun]);
+  }
+
+  void SetUp() override {
+    DockerCellTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    MakeJobImage(Json::object(), {{"/behaviour", {{"text", "share"}}}});
+    Json body = {{"Image", image_},
+                 {"Entrypoint", {"/bin/actor"}},
+                 {"Hostname", "taskcell"},
+                 {"HostConfig", {{"NetworkMode", "none"}, {"IpcMode", "shareable"}}}};
+    std::string name = NameOf(run_id_);
+    auto created = Call("POST", "/containers/create?name=" + name, body.dump());
+    ASSERT_EQ(created.status, 201) << created.body;
+    ASSERT_EQ(Call("POST", "/containers/" + name + "/start").status, 204);
+    EXPECT_EQ(Json::parse(Call("GET", "/containers/" + name + "/json").body)["State"]["Running"],
+              true);
+  }
+  void TearDown() override {
+    if (!image_.empty()) (void)Call("DELETE", "/containers/" + NameOf(run_id_) + "?force=1");
+    DockerCellTest::TearDown();
+  }
+
+  probe::HttpAnswer Call(const char* method, const std::string& target, std::string body = {}) {
+    probe::HttpClient client(probe::Endpoint{socket_, "a test", {}});
+    auto response = client.Call({method, target, std::move(body)});
+    EXPECT_TRUE(response.ok()) << response.error().text;
+    return response.ok() ? std::move(response).value() : probe::HttpAnswer{};
+  }
+  std::multiset<std::string> DifferencesWhere(void (*change)(Json& body)) {
+    auto proxy = ProxyThatChanges(change);
+    EngineAt(proxy->socket_path());
+    auto made = Make(AgentPlan());
+    EXPECT_TRUE(made.ok()) << made.error().text;
+    EXPECT_TRUE(request_changed_) << "control: the request was changed";
+    if (!made.ok()) return {};
+    CellSession session(*made.value(), cell::Engine::kDocker);
+    auto fields = session.Differences();
+    EXPECT_TRUE(made.value()->Remove().ok());
+    return fields;
+  }
+};
+
+TEST_F(SharingTest, TheNetworkOfAnotherContainerShowsInItsSocket) {
+  auto fields = DifferencesWhere([](Json& body) {
+    Host(body)["NetworkMode"] = OtherOf(body);
+    body.erase("Hostname");
+  });
+  EXPECT_EQ(fields, std::multiset<std::string>{"socket:tcp"}) << testing::PrintToString(fields);
+}
+
+TEST_F(SharingTest, TheIpcNamespaceOfAnotherContainerShowsInItsObjects) {
+  auto fields = DifferencesWhere([](Json& body) { Host(body)["IpcMode"] = OtherOf(body); });
+  EXPECT_EQ(fields, (std::multiset<std::string>{"ipc:/dev/shm/shared", "ipc:shm"}))
+      << testing::PrintToString(fields);
 }
 
 TEST_F(DockerCellTest, APrivilegedContainerIsSeenAsOne) {

@@ -10,11 +10,13 @@
 //   oversized    sends a packet larger than a frame
 //   order        sends a frame whose number is not the first
 //   early        sends output before any attestation
+//   share        listens on loopback, makes shared memory and a file in /dev/shm and stays
 //   silent-job   attests to nothing true and never starts a job
 // With arguments it is a job: `cat FILE`, `write FILE`, `fail STATUS`, `bomb STATUS` (as many
 // processes as can be made, each writing without end and deaf to signals, then it ends).
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -52,10 +54,18 @@ int SendAndStay(const std::string& packet) {
   return Stay();
 }
 
+int ShareAndStay() {
+  auto listener = sys::ListenLoopback();
+  bool made = listener.ok() && ::shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) >= 0 &&
+              sys::Open("/dev/shm/shared", O_WRONLY | O_CREAT, 0600).ok();
+  return made ? Stay() : 1;
+}
+
 int ActFirst(std::string_view behaviour) {
   using cell::FrameType;
   if (behaviour == "die") return 1;
   if (behaviour == "never") return Stay();
+  if (behaviour == "share") return ShareAndStay();
   if (behaviour == "connect-die") return Connect().valid() ? 0 : 1;
   if (behaviour == "oversized") return SendAndStay(std::string(cell::kMaxFrameBytes + 1, 'x'));
   if (behaviour == "order")

@@ -13,6 +13,7 @@
 #include "launcher/base/text.h"
 #include "launcher/cell/denied_calls.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/socket.h"
 #include "tests/integration/launcher/init/init_cell.h"
 
 namespace taskcell::test {
@@ -247,7 +248,44 @@ TEST(AttestTest, TheGateCanBeASocketInTheFileSystem) {
   InitCell::Setup setup;
   setup.by_path = true;
   InitCell cell(setup);
-  EXPECT_EQ(cell.Attestation().pid, 1);
+  cell::InsideAttestation seen = cell.Attestation();
+  EXPECT_EQ(seen.pid, 1);
+}
+
+TEST(AttestTest, EveryNamespaceIsToldByTheInodeItHasForTheHost) {
+  InitCell cell;
+  cell::InsideAttestation seen = cell.Attestation();
+  for (std::size_t index = 0; index < cell::kNamespaces.size(); ++index) {
+    std::string file = Text("/proc/", cell.pid(), "/ns/", cell::kNamespaces[index]);
+    struct stat info = {};
+    ASSERT_EQ(::stat(file.c_str(), &info), 0) << file;
+    EXPECT_EQ(seen.namespaces[index].inode, info.st_ino) << file;
+    EXPECT_EQ(seen.namespaces[index].device, info.st_dev) << file;
+  }
+}
+
+// The gate, its other end and the listener are in the cell's network namespace too.
+TEST(AttestTest, NoSocketOrIpcObjectOfOthersIsInAFreshCellOfAnEngine) {
+  for (bool listen : {false, true}) {
+    InitCell::Setup setup;
+    setup.by_path = true;
+    setup.listen = listen;
+    InitCell cell(setup);
+    cell::InsideAttestation seen = cell.Attestation();
+    EXPECT_TRUE(seen.sockets.empty()) << seen.sockets[0].table << " " << seen.sockets.size();
+    EXPECT_TRUE(seen.ipc_objects.empty()) << seen.ipc_objects[0];
+  }
+}
+
+TEST(AttestTest, ASocketInASharedNetworkNamespaceIsSeen) {
+  sys::LoopbackListener listener = sys::ListenLoopback().value();
+  InitCell::Setup setup;
+  setup.by_path = true;
+  setup.host_network = true;
+  InitCell cell(setup);
+  cell::InsideAttestation seen = cell.Attestation();
+  ASSERT_FALSE(seen.sockets.empty());
+  EXPECT_EQ(seen.sockets[0].table, "tcp");
 }
 
 }  // namespace

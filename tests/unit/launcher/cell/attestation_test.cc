@@ -30,6 +30,9 @@ InsideAttestation SampleAttestation() {
   seen.descriptors = {{3, "socket:[1]", 0140777, 2, 0x534f434b}};
   seen.processes = {{7, "sh"}};
   seen.devices = {{"/dev/null", 020666, 0x103}};
+  seen.namespaces[6] = {4, 4026531837};
+  seen.sockets = {{"tcp", 12}};
+  seen.ipc_objects = {"shm"};
   seen.environment_names = {"PATH"};
   seen.hostname = "taskcell";
   seen.working_directory = "/";
@@ -52,6 +55,11 @@ TEST(AttestationTest, ItComesBackAsItWasSent) {
   EXPECT_EQ(back->processes.at(0).name, "sh");
   EXPECT_EQ(back->devices.at(0).path, "/dev/null");
   EXPECT_EQ(back->devices.at(0).number, 0x103U);
+  EXPECT_EQ(back->namespaces[6].device, 4U);
+  EXPECT_EQ(back->namespaces[6].inode, 4026531837U);
+  EXPECT_EQ(back->sockets.at(0).table, "tcp");
+  EXPECT_EQ(back->sockets.at(0).inode, 12U);
+  EXPECT_EQ(back->ipc_objects.at(0), "shm");
 }
 
 TEST(AttestationTest, EveryTruncationAndAnyTrailingByteIsRefused) {

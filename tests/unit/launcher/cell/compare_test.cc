@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include <functional>
+#include <map>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/denied_calls.h"
@@ -223,6 +224,69 @@ INSTANTIATE_TEST_SUITE_P(
         Deviation{"ADiskUnderAKnownName", "device:/dev/null",
                   [](Seen s) { s.inside.devices[0].mode = S_IFBLK | 0666; }}),
     NameOf);
+
+TEST(CompareNamespacesTest, EachIsTheCellsOwn) {
+  for (std::size_t index = 0; index < kNamespaces.size(); ++index) {
+    for (Engine engine : {Engine::kNative, Engine::kDocker}) {
+      CellPlan plan = PlanFor(engine);
+      const Attestation right = MatchingAttestation(plan, engine);
+      // A rootful engine's cell may be in the user namespace of the host, but it says which.
+      bool may_share = kNamespaces[index] == "user" && engine == Engine::kDocker;
+      std::string field = Text("namespace.", kNamespaces[index]);
+      auto found_with = [&](auto change) {
+        Attestation seen = right;
+        change(seen);
+        std::vector<Mismatch> found = Compare(plan, engine, seen);
+        EXPECT_LE(found.size(), 1U) << DescribeAll(found);
+        if (!found.empty()) {
+          EXPECT_EQ(found[0].field, field);
+        }
+        return found.empty() ? std::string() : found[0].found;
+      };
+      EXPECT_EQ(found_with(
+                    [&](Seen s) { s.inside.namespaces[index] = s.outside.host_namespaces[index]; }),
+                may_share ? "" : "shared with the host")
+          << field;
+      EXPECT_EQ(found_with([&](Seen s) { s.inside.namespaces[index] = {}; }), "not seen inside");
+      EXPECT_EQ(found_with([&](Seen s) { s.outside.host_namespaces[index] = {}; }),
+                may_share ? "" : "the host's own not seen");
+    }
+  }
+}
+
+TEST(CompareNamespacesTest, TheMachinesOwnIsKnownToAnObserverThatHasOthers) {
+  CellPlan plan = PlanFor(Engine::kDocker);
+  const std::map<std::string_view, uint64_t> initial = {
+      {"ipc", 0xEFFFFFFF}, {"uts", 0xEFFFFFFE}, {"pid", 0xEFFFFFFC}, {"cgroup", 0xEFFFFFFB}};
+  for (std::size_t index = 0; index < kNamespaces.size(); ++index) {
+    auto inode = initial.find(kNamespaces[index]);
+    if (inode == initial.end()) continue;
+    Attestation seen = MatchingAttestation(plan, Engine::kDocker);
+    seen.inside.namespaces[index].inode = inode->second;
+    std::vector<Mismatch> found = Compare(plan, Engine::kDocker, seen);
+    ASSERT_EQ(found.size(), 1U) << DescribeAll(found);
+    EXPECT_EQ(found[0].field, Text("namespace.", kNamespaces[index]));
+  }
+}
+
+// What the host has in a namespace that is its own is not listed beside the sharing.
+TEST(CompareNamespacesTest, WhatOthersHaveInThemIsAMismatchOnceTheyAreNotTheHosts) {
+  CellPlan plan = PlanFor(Engine::kDocker);
+  Attestation seen = MatchingAttestation(plan, Engine::kDocker);
+  seen.inside.sockets = {{"tcp", 12}, {"unix", 0}};
+  seen.inside.ipc_objects = {"shm"};
+  std::vector<Mismatch> found = Compare(plan, Engine::kDocker, seen);
+  ASSERT_EQ(found.size(), 3U) << DescribeAll(found);
+  EXPECT_EQ(found[0].field, "socket:tcp");
+  EXPECT_EQ(found[1].field, "socket:unix");
+  EXPECT_EQ(found[2].field, "ipc:shm");
+  seen.inside.namespaces[0] = seen.outside.host_namespaces[0];
+  seen.inside.namespaces[1] = seen.outside.host_namespaces[1];
+  found = Compare(plan, Engine::kDocker, seen);
+  ASSERT_EQ(found.size(), 2U) << DescribeAll(found);
+  EXPECT_EQ(found[0].field, "namespace.net");
+  EXPECT_EQ(found[1].field, "namespace.ipc");
+}
 
 // Every row the witness has to show, one by one: missing, or with another outcome.
 TEST(CompareWitnessTest, EachRowIsRequiredAndItsOutcomeToo) {

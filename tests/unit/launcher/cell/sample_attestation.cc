@@ -125,6 +125,10 @@ Attestation MatchingAttestation(const CellPlan& plan, Engine engine) {
   AddChannels(plan, engine, seen.inside);
   seen.inside.limits = MatchingLimits(plan.limits);
   seen.outside.limits = MatchingLimits(plan.limits);
+  for (std::size_t index = 0; index < kNamespaces.size(); ++index) {
+    seen.inside.namespaces[index] = {4, 4026532000 + index};
+    seen.outside.host_namespaces[index] = {4, 4026531000 + index};
+  }
   seen.outside.host_pid = 4711;
   seen.outside.host_uids.fill(100'000);
   seen.outside.host_gids.fill(100'000);
