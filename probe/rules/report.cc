@@ -17,9 +17,10 @@ const Finding* Worst(const Report& report) {
 
 std::string MissingLimits(const Report& report) {
   std::string names;
-  for (std::size_t i = 0; i < report.limits.size(); ++i) {
-    if (report.limits[i].state != cgroup::LimitState::kNo) continue;
-    names += Text(names.empty() ? "" : ", ", Name(cgroup::kControllers[i]));
+  auto limit = report.limits.begin();
+  for (cgroup::Controller controller : cgroup::kControllers) {
+    if ((limit++)->state != cgroup::LimitState::kNo) continue;
+    names += Text(names.empty() ? "" : ", ", Name(controller));
   }
   return names;
 }
