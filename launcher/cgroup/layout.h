@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@ namespace taskcell::cgroup {
 enum class Controller : uint8_t { kMemory, kPids, kCpu };
 inline constexpr Controller kControllers[] = {Controller::kMemory, Controller::kPids,
                                               Controller::kCpu};
+inline constexpr std::size_t kControllerCount = std::size(kControllers);
 std::string_view Name(Controller controller);  // "memory", "pids", "cpu"
 
 enum class Mode : uint8_t {

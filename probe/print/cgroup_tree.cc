@@ -55,7 +55,7 @@ std::string Limits(const Level& level) {
 
 struct Row {
   std::string name;
-  std::array<std::string, 3> marks;
+  std::array<std::string, cgroup::kControllerCount> marks;
   std::string owner;
   std::string type;
   std::string processes;
@@ -69,7 +69,7 @@ Row RowOf(const Level& level, std::size_t depth, bool unified) {
   row.name = depth == 0
                  ? Printable(level.path)
                  : Text(std::string(3 * (depth - 1), ' '), "`- ", Printable(LastPart(level.path)));
-  for (std::size_t i = 0; i < row.marks.size(); ++i)
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i)
     row.marks[i] = unified ? Mark(level, Name(cgroup::kControllers[i])) : "";
   row.owner = level.directory.owner_known ? Text(level.directory.uid) : "?";
   const sys::FileSeen& type = level.File("cgroup.type");
@@ -94,13 +94,13 @@ void AddBreaks(std::string& out, const CgroupView& view, const Level& level,
                const TableStyle& style) {
   std::string_view red = style.colour ? "\x1b[31m" : "";
   std::string_view plain = style.colour ? "\x1b[0m" : "";
-  std::array<bool, 3> said = {};
-  for (std::size_t i = 0; i < view.limits.size(); ++i) {
+  std::array<bool, cgroup::kControllerCount> said = {};
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
     const Diagnosis& limit = view.limits[i];
     if (said[i] || limit.state == LimitState::kYes || limit.level != level.path) continue;
     std::string names;
     std::string reasons;
-    for (std::size_t j = i; j < view.limits.size(); ++j) {
+    for (std::size_t j = i; j < cgroup::kControllerCount; ++j) {
       const Diagnosis& other = view.limits[j];
       if (other.fault != limit.fault || other.level != limit.level || other.fix != limit.fix)
         continue;
@@ -201,14 +201,14 @@ void AddLevel(JsonText& json, const Level& level) {
 CgroupView ViewOf(cgroup::Situation situation) {
   CgroupView view;
   view.situation = std::move(situation);
-  for (std::size_t i = 0; i < view.limits.size(); ++i)
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i)
     view.limits[i] = Diagnose(view.situation, cgroup::kControllers[i]);
   return view;
 }
 
 std::string CgroupTree(const CgroupView& view, const TableStyle& style) {
   std::string out;
-  for (std::size_t i = 0; i < view.limits.size(); ++i) {
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
     const Diagnosis& limit = view.limits[i];
     out += Text(Name(cgroup::kControllers[i]), ": ", Name(limit.state));
     if (!limit.place.empty()) out += Text(", below ", Printable(limit.place));
@@ -228,7 +228,7 @@ std::string CgroupTree(const CgroupView& view, const TableStyle& style) {
 std::string CgroupJson(const CgroupView& view) {
   JsonText json;
   json.Open('{').Key("hierarchy").String(Name(view.situation.mode)).Key("limits").Open('{');
-  for (std::size_t i = 0; i < view.limits.size(); ++i) {
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
     json.Key(Name(cgroup::kControllers[i]));
     AddDiagnosis(json, view.limits[i]);
   }

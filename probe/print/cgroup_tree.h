@@ -11,7 +11,7 @@ namespace taskcell::probe {
 // A situation and what follows from it, in the order of cgroup::kControllers.
 struct CgroupView {
   cgroup::Situation situation;
-  std::array<cgroup::Diagnosis, 3> limits;
+  std::array<cgroup::Diagnosis, cgroup::kControllerCount> limits;
 };
 CgroupView ViewOf(cgroup::Situation situation);
 

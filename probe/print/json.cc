@@ -53,7 +53,7 @@ std::string JsonOf(const Report& report) {
       .String(report.Headline());
   json.Key("hierarchy").String(Name(report.mode));
   json.Key("overall").String(OverallName(report.overall)).Key("limits").Open('{');
-  for (std::size_t i = 0; i < report.limits.size(); ++i) {
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
     json.Key(Name(cgroup::kControllers[i]));
     AddDiagnosis(json, report.limits[i]);
   }

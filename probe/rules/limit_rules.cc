@@ -63,7 +63,7 @@ void AddOuterLimits(Report& report) {
   Finding finding{"cgroup.outer-limits", Verdict::kReady,
                   "no smaller limit is in force from outside"};
   std::string smaller;
-  for (std::size_t i = 0; i < report.limits.size(); ++i) {
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
     const Diagnosis& limit = report.limits[i];
     if (!limit.outer_limit) continue;
     finding.found.push_back({limit.outer_file, Text(*limit.outer_limit)});
@@ -185,13 +185,13 @@ void AddUnified(const HostFacts& facts, Report& report) {
 
 void JudgeLimits(const HostFacts& facts, Report& report) {
   report.mode = facts.cgroups.mode;
-  for (std::size_t i = 0; i < report.limits.size(); ++i)
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i)
     report.limits[i] = Diagnose(facts.cgroups, cgroup::kControllers[i]);
   report.overall = Overall(report);
   bool none_holds =
       std::all_of(report.limits.begin(), report.limits.end(),
                   [](const Diagnosis& each) { return each.state == LimitState::kNo; });
-  for (std::size_t i = 0; i < report.limits.size(); ++i)
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i)
     AddLimit(report.limits[i], Name(cgroup::kControllers[i]), none_holds, report);
   AddMode(facts, report);
   AddOuterLimits(report);

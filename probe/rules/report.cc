@@ -17,10 +17,9 @@ const Finding* Worst(const Report& report) {
 
 std::string MissingLimits(const Report& report) {
   std::string names;
-  auto limit = report.limits.begin();
-  for (cgroup::Controller controller : cgroup::kControllers) {
-    if ((limit++)->state != cgroup::LimitState::kNo) continue;
-    names += Text(names.empty() ? "" : ", ", Name(controller));
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
+    if (report.limits[i].state != cgroup::LimitState::kNo) continue;
+    names += Text(names.empty() ? "" : ", ", Name(cgroup::kControllers[i]));
   }
   return names;
 }

@@ -22,7 +22,8 @@ struct Assessment {
 // What the rules make of a host.
 struct Report {
   cgroup::Mode mode = cgroup::Mode::kNone;
-  std::array<cgroup::Diagnosis, 3> limits;  // in the order of cgroup::kControllers
+  std::array<cgroup::Diagnosis, cgroup::kControllerCount>
+      limits;  // in the order of cgroup::kControllers
   cgroup::LimitState overall = cgroup::LimitState::kUnknown;  // of the three together
   Assessment userns;
   Assessment subids;
