@@ -220,7 +220,10 @@ TEST_F(ResolverRaceTest, AnAgentsFileAndItsDirectoryAreAlwaysOfTheSameAgent) {
     Swapper swapper(Exchange(At("agents/one"), At("two")));
     for (int round = 0; round < kRounds; ++round) {
       Result<gateway::Agent> agent = gateway::FindAgent(home, "a1");
-      ASSERT_TRUE(agent.ok()) << agent.error().text;
+      if (!agent.ok()) {  // both may be missed while they change places
+        ASSERT_EQ(agent.error().code, "agent_not_found") << agent.error().text;
+        continue;
+      }
       ++seen[agent->config.model];
       ASSERT_EQ(sys::ReadFile(agent->directory.get(), "SOUL.md", kMaxBytes).value(),
                 agent->config.model);
