@@ -89,11 +89,6 @@ Status SignalGroup(pid_t group, int signal) {
 
 bool IsGroup(pid_t group) { return group <= 1 || ::kill(-group, 0) == 0 || errno != ESRCH; }
 
-Status SignalOne(pid_t pid, int signal) {
-  if (pid <= 0) return Error(Kind::kInternal, Text("kill of process ", pid));
-  return Kill(pid, signal, Text("process ", pid));
-}
-
 Result<std::optional<ChildEvent>> NextChildEvent(bool& none_left) {
   siginfo_t info = {};
   none_left = false;

@@ -43,9 +43,6 @@ Status SignalGroup(pid_t group, int signal);
 // True when a process is in the group `group`; always for 1, which is init's.
 bool IsGroup(pid_t group);
 
-// kill(2) of one process.
-Status SignalOne(pid_t pid, int signal);
-
 // One child that changed.
 struct ChildEvent {
   pid_t pid = 0;

@@ -16,6 +16,7 @@
 #include "probe/live/print.h"
 #include "probe/live/probe_image.h"
 #include "tests/engine/docker_cell_fixture.h"
+#include "tests/support/break_limits.h"
 #include "tests/support/engine_proxy.h"
 
 namespace taskcell::test {
@@ -23,7 +24,6 @@ namespace {
 
 using Json = nlohmann::json;
 using live::Report;
-using live::Row;
 using live::Verdict;
 using std::chrono::milliseconds;
 
@@ -87,24 +87,9 @@ class DockerLiveTest : public DockerCellTest {
     setting.root = cell::RootKind::kImage;
     setting.root_source = image->id();
     setting.places = Places();
-    Report report;
-    for (int i = 0; i < kTries; ++i) {
-      report = live::BreakLimits(EngineAt(proxy.socket_path()), setting, {}, [] { return false; });
-      if (!Rest(report).contains("cpu:unknown")) break;
-    }
+    Report report = BreakLimits(EngineAt(proxy.socket_path()), setting, {});
     EXPECT_TRUE(image->Remove().ok());
     return report;
-  }
-
-  // "memory:not_held", for each row that is not held, and "pids:lie" for each untrue word.
-  static std::set<std::string> Rest(const Report& report) {
-    std::set<std::string> rest;
-    for (const Row& row : report.rows) {
-      if (row.verdict != Verdict::kHeld)
-        rest.insert(row.limit + ":" + std::string(Name(row.verdict)));
-      if (row.lie) rest.insert(row.limit + ":lie");
-    }
-    return rest;
   }
 
   std::size_t ProbeImagesLeft() {
@@ -134,16 +119,13 @@ class DockerLiveTest : public DockerCellTest {
     RunOptions run;
     run.timeout_ms = timeout_ms;
     Outcome outcome;
-    for (int i = 0; i < kTries; ++i) {
+    for (int i = 0; i < kProbeTries; ++i) {
       outcome = test::Run(argv, run);
       if (outcome.status != kCouldNotTell) break;
     }
     return outcome;
   }
 
-  // A host that is too busy to give a cell more processor time than its limit proves nothing: the
-  // probe says so, and is asked again.
-  static constexpr int kTries = 5;
   static constexpr int kCouldNotTell = 3;
   std::string breaker_;
 };

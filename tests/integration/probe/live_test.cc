@@ -10,6 +10,7 @@
 #include "probe/cells/native_engine.h"
 #include "probe/live/print.h"
 #include "tests/support/as_test_user.h"
+#include "tests/support/break_limits.h"
 #include "tests/support/fixture.h"
 
 namespace taskcell::test {
@@ -100,29 +101,6 @@ class LiveTest : public testing::Test {
     setting_.uid = setting_.gid = 1000;
   }
 
-  // A host that is too busy to give a cell more processor time than its limit proves nothing: the
-  // probe says so, and is asked again.
-  Report Break(probe::CellEngine& engine) {
-    Report report;
-    for (int i = 0; i < kTries; ++i) {
-      report = live::BreakLimits(engine, setting_, asked_, [] { return false; });
-      if (!Rest(report).contains("cpu:unknown")) break;
-    }
-    return report;
-  }
-
-  // "memory:not_held", for each row that is not held, and "pids:lie" for each untrue word.
-  static std::set<std::string> Rest(const Report& report) {
-    std::set<std::string> rest;
-    for (const Row& row : report.rows) {
-      if (row.verdict != Verdict::kHeld)
-        rest.insert(row.limit + ":" + std::string(Name(row.verdict)));
-      if (row.lie) rest.insert(row.limit + ":lie");
-    }
-    return rest;
-  }
-
-  static constexpr int kTries = 5;
   live::Asked asked_;
   live::Setting setting_;
   UniqueFd pin_;
@@ -130,7 +108,7 @@ class LiveTest : public testing::Test {
 
 TEST_F(LiveTest, EveryLimitOfANativeCellHolds) {
   probe::NativeEngine engine;
-  Report report = Break(engine);
+  Report report = BreakLimits(engine, setting_, asked_);
   std::string text = ReportText(report, false);
   EXPECT_FALSE(report.refusal.has_value()) << text;
   EXPECT_TRUE(report.differences.empty()) << text;
@@ -154,7 +132,7 @@ class LieTest : public LiveTest, public testing::WithParamInterface<Lie> {};
 
 TEST_P(LieTest, IsCaughtByTheLimitItIsAbout) {
   LyingEngine engine(GetParam().change);
-  Report report = Break(engine);
+  Report report = BreakLimits(engine, setting_, asked_);
   EXPECT_EQ(Rest(report), GetParam().rest) << ReportText(report, false);
   EXPECT_EQ(Overall(report), Verdict::kNotHeld);
 }
@@ -191,7 +169,7 @@ TEST_F(LiveTest, AProbeThatIsStoppedSaysSoAndLeavesNothing) {
 TEST_F(LiveTest, ALauncherThatIsNotThereTellsNothing) {
   probe::NativeEngine engine;
   setting_.places.launch_program = "/nonexistent";
-  Report report = Break(engine);
+  Report report = BreakLimits(engine, setting_, asked_);
   ASSERT_TRUE(report.refusal.has_value());
   EXPECT_EQ(Overall(report), Verdict::kUnknown);
 }
