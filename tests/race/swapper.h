@@ -12,13 +12,18 @@
 
 namespace taskcell::test {
 
-// Does `swap` over and over on a thread of its own until it is stopped. `swap` must leave things as
-// it found them, and allocate nothing: the tests fork beside it.
+// Does `swap` over and over on a thread of its own until it is stopped, with a short rest after
+// each burst: against bursts alone a file that is copied has changed every time, and nothing is
+// ever whole. `swap` must leave things as it found them, and allocate nothing: the tests fork
+// beside it.
 class Swapper {
  public:
   explicit Swapper(std::function<void()> swap)
       : thread_([this, swap = std::move(swap)] {
-          while (!done_) swap();
+          for (unsigned times = 1; !done_; ++times) {
+            swap();
+            if (times % kBurst == 0) (void)::usleep(kRestUs);
+          }
         }) {}
   ~Swapper() {
     done_ = true;
@@ -28,6 +33,9 @@ class Swapper {
   Swapper& operator=(const Swapper&) = delete;
 
  private:
+  static constexpr unsigned kBurst = 64;
+  static constexpr unsigned kRestUs = 300;
+
   std::atomic<bool> done_ = false;
   std::thread thread_;
 };
