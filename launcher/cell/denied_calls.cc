@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 
 namespace taskcell::cell {
 namespace {
@@ -65,11 +64,6 @@ constexpr DeniedCallRule kRules[] = {
     {"write /proc/sys/kernel/core_pattern", {EROFS, EACCES, EPERM, ENOENT}},
     {"write /proc/self/comm", {EACCES}, kLandlock},
     {"signal init", {EPERM}, kScope},
-#if defined(__x86_64__)
-    // SIGSEGV: a kernel without 32-bit calls.
-    {"i386 int 0x80", {-SIGSYS, -SIGSEGV}},
-    {"x32 getpid", {-SIGSYS}},
-#endif
 };
 
 }  // namespace

@@ -14,10 +14,12 @@ enum class DeniedWhere : uint8_t {
   kLandlockScope,  // Landlock with scopes (ABI 6)
 };
 
-// One call a cell must refuse, and what may come of trying it: errno values, or -n for death of
-// signal n (DeniedCall::result). A call that succeeds is in no row. Most rows name exactly the
-// answer of our own filter, and a good part of them would succeed or fail otherwise without it, so
-// that the row proves the filter and not the lack of a capability.
+// One call a cell must refuse, and the errno values that may come of trying it
+// (DeniedCall::result). A call that succeeds is in no row. Most rows name exactly the answer of our
+// own filter, and a good part of them would succeed or fail otherwise without it, so that the row
+// proves the filter and not the lack of a capability. Calls of other architectures are in no row:
+// the same filter, installed whole or not at all, kills who makes one, and the kernel writes each
+// such death into the host's log, which nobody wants twice for each cell.
 struct DeniedCallRule {
   std::string_view name;
   std::array<int32_t, 4> allowed;  // unused places are 0

@@ -30,20 +30,26 @@ Result<std::string> ReadControl(int directory_fd, const std::string& name) {
   return std::string(Trim(text));
 }
 
-Result<std::optional<std::string>> ReadRecord(int directory_fd, const std::string& path) {
+Result<std::optional<UniqueFd>> OpenRecord(int directory_fd, const std::string& path) {
   Result<UniqueFd> fd = sys::OpenAt2(directory_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY,
                                      sys::kResolveBeneath | RESOLVE_NO_XDEV);
-  if (!fd.ok()) {
-    if (fd.error().err == ENOENT) return std::optional<std::string>();
-    return std::move(fd).error();
-  }
+  if (fd.ok()) return std::optional<UniqueFd>(std::move(fd).value());
+  if (fd.error().err == ENOENT) return std::optional<UniqueFd>();
+  return std::move(fd).error();
+}
+
+Result<std::string> ReadRecord(int fd) {
   std::array<char, kMaxRecordBytes + 1> buffer;
-  std::size_t got = TRY(sys::Read(fd->get(), buffer).With(path));
+  std::size_t got = TRY(sys::ReadAt(fd, buffer, 0));
   if (got == buffer.size())
-    return Error(Kind::kViolation,
-                 Text("'", Printable(path), "' holds more than ", kMaxRecordBytes, " bytes"),
-                 EFBIG);
-  return std::optional<std::string>(Trim({buffer.data(), got}));
+    return Error(Kind::kViolation, Text("more than ", kMaxRecordBytes, " bytes"), EFBIG);
+  return std::string(Trim({buffer.data(), got}));
+}
+
+Result<std::optional<std::string>> ReadRecord(int directory_fd, const std::string& path) {
+  std::optional<UniqueFd> fd = TRY(OpenRecord(directory_fd, path));
+  if (!fd) return std::optional<std::string>();
+  return std::optional<std::string>(TRY(ReadRecord(fd->get()).With(Printable(path))));
 }
 
 std::optional<uint64_t> ValueOf(std::string_view text, std::string_view key) {

@@ -27,10 +27,16 @@ Result<std::string> ReadControl(int directory_fd, const std::string& name);
 
 inline constexpr std::size_t kMaxRecordBytes = 4096;
 
-// Reads a control file that the kernel writes as one record of at most kMaxRecordBytes: a limit or
+// Opens a control file that the kernel writes as one record of at most kMaxRecordBytes: a limit or
 // a few counters, never a list of processes. `path` may lead through cgroups below the directory.
-// White space at its ends is taken off; nullopt when there is no such file. One read is enough for
-// a record, and a start reads dozens of them.
+// nullopt when there is no such file.
+Result<std::optional<UniqueFd>> OpenRecord(int directory_fd, const std::string& path);
+
+// What the record is now, white space at its ends taken off. One read is enough for a record, and a
+// start reads dozens of them.
+Result<std::string> ReadRecord(int fd);
+
+// The same of a file that is needed once; nullopt when there is no such file.
 Result<std::optional<std::string>> ReadRecord(int directory_fd, const std::string& path);
 
 // The number after `key` in a file of "key number" lines (memory.events, cpu.stat); nullopt when

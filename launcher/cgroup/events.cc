@@ -10,53 +10,88 @@
 namespace taskcell::cgroup {
 namespace {
 
-// The number after `key` in a file of such lines, or the only number of the file when `key` is
-// empty.
-Result<std::optional<uint64_t>> ReadCounter(int cgroup_fd, const std::string& file,
-                                            std::string_view key) {
-  std::optional<std::string> text = TRY(ReadRecord(cgroup_fd, file));
-  if (!text) return std::optional<uint64_t>();
-  std::optional<uint64_t> value = key.empty() ? ParseUnsigned(*text) : ValueOf(*text, key);
-  if (!value && key.empty())
-    return Error(Kind::kViolation,
-                 Text(file, " holds '", Printable(*text), "', which is no number"));
-  return value;
+enum class Count : uint8_t { kOomKills, kPidsRefusals, kPeakMemory, kCpuUs, kCpuNs, kThrottles };
+
+void Raise(std::optional<uint64_t>& into, uint64_t value) {
+  into = std::max(into.value_or(0), value);
 }
 
-void Raise(std::optional<uint64_t>& into, std::optional<uint64_t> value) {
-  if (value) into = std::max(into.value_or(0), *value);
-}
-
-Status AddThrottles(int cgroup_fd, Events& events) {
-  Raise(events.cpu_throttles, TRY(ReadCounter(cgroup_fd, "cpu.stat", "nr_throttled")));
-  return Ok();
+void Note(Count count, uint64_t value, Events& events) {
+  constexpr uint64_t kNsOfUs = 1000;
+  switch (count) {
+    case Count::kOomKills:
+      events.oom_kills = std::max(events.oom_kills, value);
+      break;
+    case Count::kPidsRefusals:
+      events.pids_refusals = std::max(events.pids_refusals, value);
+      break;
+    case Count::kPeakMemory:
+      Raise(events.peak_memory_bytes, value);
+      break;
+    case Count::kCpuUs:
+      Raise(events.cpu_us, value);
+      break;
+    case Count::kCpuNs:
+      Raise(events.cpu_us, value / kNsOfUs);
+      break;
+    case Count::kThrottles:
+      Raise(events.cpu_throttles, value);
+      break;
+  }
 }
 
 }  // namespace
 
-Status AddEvents(int cgroup_fd, bool unified, Controller controller, Events& events) {
-  std::optional<uint64_t> value;
-  switch (controller) {
-    case Controller::kMemory:
-      value =
-          TRY(ReadCounter(cgroup_fd, unified ? "memory.events" : "memory.oom_control", "oom_kill"));
-      events.oom_kills = std::max(events.oom_kills, value.value_or(0));
-      value =
-          TRY(ReadCounter(cgroup_fd, unified ? "memory.peak" : "memory.max_usage_in_bytes", ""));
-      Raise(events.peak_memory_bytes, value);
-      return Ok();
-    case Controller::kPids:
-      value = TRY(ReadCounter(cgroup_fd, "pids.events", "max"));
-      events.pids_refusals = std::max(events.pids_refusals, value.value_or(0));
-      return Ok();
-    case Controller::kCpu:
-      value = unified ? TRY(ReadCounter(cgroup_fd, "cpu.stat", "usage_usec"))
-                      : TRY(ReadCounter(cgroup_fd, "cpuacct.usage", ""));
-      if (value && !unified) *value /= 1000;  // nanoseconds
-      Raise(events.cpu_us, value);
-      return AddThrottles(cgroup_fd, events);
+struct EventFiles::Source {
+  Controller controller;
+  bool unified;
+  const char* file;
+  std::string_view key;  // of a line; empty: the file holds one number
+  Count count;
+};
+
+namespace {
+
+constexpr EventFiles::Source kSources[] = {
+    {Controller::kMemory, true, "memory.events", "oom_kill", Count::kOomKills},
+    {Controller::kMemory, true, "memory.peak", "", Count::kPeakMemory},
+    {Controller::kMemory, false, "memory.oom_control", "oom_kill", Count::kOomKills},
+    {Controller::kMemory, false, "memory.max_usage_in_bytes", "", Count::kPeakMemory},
+    {Controller::kPids, true, "pids.events", "max", Count::kPidsRefusals},
+    {Controller::kPids, false, "pids.events", "max", Count::kPidsRefusals},
+    {Controller::kCpu, true, "cpu.stat", "usage_usec", Count::kCpuUs},
+    {Controller::kCpu, true, "cpu.stat", "nr_throttled", Count::kThrottles},
+    {Controller::kCpu, false, "cpu.stat", "nr_throttled", Count::kThrottles},
+    // v1 counts the time in a controller of its own, cpuacct, which may have its own hierarchy.
+    {Controller::kCpu, false, "cpuacct.usage", "", Count::kCpuNs},
+};
+
+}  // namespace
+
+Status EventFiles::Add(int cgroup_fd, bool unified, Controller controller) {
+  for (const Source& source : kSources) {
+    if (source.unified != unified || source.controller != controller) continue;
+    std::optional<UniqueFd> fd = TRY(OpenRecord(cgroup_fd, source.file));
+    if (fd) files_.push_back({&source, std::move(*fd)});
   }
   return Ok();
+}
+
+Result<Events> EventFiles::Read() const {
+  Events events;
+  for (const File& file : files_) {
+    const Source& source = *file.source;
+    std::string text = TRY(ReadRecord(file.fd.get()).With(source.file));
+    std::optional<uint64_t> value =
+        source.key.empty() ? ParseUnsigned(text) : ValueOf(text, source.key);
+    if (value) {
+      Note(source.count, *value, events);
+    } else if (source.key.empty()) {
+      return Error(Kind::kViolation,
+                   Text(source.file, " holds '", Printable(text), "', which is no number"));
+    }
+  }
+  return events;
 }
 
 Result<Events> ReadEventsOf(const cell::OutsideAttestation& outside) {
@@ -66,13 +101,11 @@ Result<Events> ReadEventsOf(const cell::OutsideAttestation& outside) {
 
 namespace {
 
-// Calls `add(fd)` for each level of a cell.
-template <typename Add>
-Status ForLevels(const Location& location, Add add) {
+Status AddLevels(const Location& location, Controller controller, EventFiles& files) {
   UniqueFd mount = TRY(OpenMount(*location.hierarchy));
   for (const std::string& below : LevelsOfCell(location.below)) {
     UniqueFd level = TRY(OpenCgroup(mount.get(), below));
-    TRY(add(level.get()));
+    TRY(files.Add(level.get(), location.hierarchy->unified, controller));
   }
   return Ok();
 }
@@ -80,25 +113,21 @@ Status ForLevels(const Location& location, Add add) {
 }  // namespace
 
 Result<Events> ReadEventsIn(const Layout& layout, const cell::OutsideAttestation& outside) {
-  Events events;
+  EventFiles files;
   for (Controller controller : kControllers) {
     std::optional<Location> location = TRY(Locate(layout, outside.cgroups, Name(controller)));
     if (!location)
       return Error(Kind::kUnsupported, Text("the ", Name(controller), " cgroup of process ",
                                             outside.host_pid, " is not visible from here"));
-    if (controller == Controller::kCpu) {
-      TRY(ForLevels(*location, [&](int fd) { return AddThrottles(fd, events); }));
-      // v1 counts the time in a controller of its own. A cell that was not moved there too shares
-      // that cgroup with others, so its figure says nothing.
-      std::optional<Location> counted = TRY(Locate(layout, outside.cgroups, "cpuacct"));
-      if (!counted || counted->below != location->below) continue;
-      location = std::move(counted);
-    }
-    TRY(ForLevels(*location, [&](int fd) {
-      return AddEvents(fd, location->hierarchy->unified, controller, events);
-    }));
+    TRY(AddLevels(*location, controller, files));
+    if (controller != Controller::kCpu) continue;
+    // A cell that was not moved in cpuacct's own hierarchy too shares that cgroup with others, so
+    // its figure says nothing.
+    std::optional<Location> counted = TRY(Locate(layout, outside.cgroups, "cpuacct"));
+    if (counted && counted->hierarchy != location->hierarchy && counted->below == location->below)
+      TRY(AddLevels(*counted, controller, files));
   }
-  return events;
+  return files.Read();
 }
 
 }  // namespace taskcell::cgroup

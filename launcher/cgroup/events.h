@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
 #include "launcher/cell/attestation.h"
 #include "launcher/cgroup/layout.h"
 
@@ -18,10 +20,26 @@ struct Events {
   std::optional<uint64_t> cpu_throttles;      // periods in which the cpu limit held something back
 };
 
-// Adds what one cgroup's files for `controller` say to `events`. Levels are combined by the larger
-// count: depending on the kernel an event is booked where it happened, where the limit is, or from
-// there up to the root, but never half here and half there. A missing file adds nothing.
-Status AddEvents(int cgroup_fd, bool unified, Controller controller, Events& events);
+// The files that count, of the cgroups of one cell, held open: the reading at the end of a run is
+// then a few preads. Levels are combined by the larger count: depending on the kernel an event is
+// booked where it happened, where the limit is, or from there up to the root, but never half here
+// and half there.
+class EventFiles {
+ public:
+  // Opens those of `controller` in one more cgroup. A file this kernel lacks counts nothing.
+  Status Add(int cgroup_fd, bool unified, Controller controller);
+  // The counts as they are now.
+  Result<Events> Read() const;
+
+  struct Source;  // what a file counts
+
+ private:
+  struct File {
+    const Source* source;
+    UniqueFd fd;
+  };
+  std::vector<File> files_;
+};
 
 // Reads the counters of the cgroups named by `outside.cgroups` (Observe made them), for a cell made
 // by any engine, as long as its cgroup exists. A native cell lives in run-<id>/cell, and both

@@ -196,16 +196,18 @@ Result<cell::OutsideAttestation> RunCgroup::Observe(pid_t pid) const {
       .With(Text("observe process ", pid, " from outside"));
 }
 
-Result<Events> RunCgroup::ReadEvents() const {
-  Events events;
+Result<EventFiles> RunCgroup::OpenEventFiles() const {
+  EventFiles files;
   for (const Branch& branch : branches_) {
     for (Controller controller : branch.controllers) {
-      TRY(AddEvents(branch.run.get(), branch.place.unified, controller, events));
-      TRY(AddEvents(branch.cell.get(), branch.place.unified, controller, events));
+      TRY(files.Add(branch.run.get(), branch.place.unified, controller));
+      TRY(files.Add(branch.cell.get(), branch.place.unified, controller));
     }
   }
-  return events;
+  return files;
 }
+
+Result<Events> RunCgroup::ReadEvents() const { return TRY(OpenEventFiles()).Read(); }
 
 Status RunCgroup::Kill() const {
   for (const Branch& branch : branches_) {

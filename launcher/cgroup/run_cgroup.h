@@ -62,6 +62,8 @@ class RunCgroup {
   // observe.h's Observe for a process of the cell, with what Make read before.
   Result<cell::OutsideAttestation> Observe(pid_t pid) const;
 
+  // The files that count what befalls the cell; they stay readable as long as it exists.
+  Result<EventFiles> OpenEventFiles() const;
   Result<Events> ReadEvents() const;
 
   // Kills every process of the cell, without waiting for them to be gone.

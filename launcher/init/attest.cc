@@ -68,13 +68,10 @@ Status ReadInterface(int socket, std::string_view line, cell::InsideAttestation&
   return Ok();
 }
 
-Status AddDescriptor(int directory, const std::string& name, cell::InsideAttestation& seen) {
-  std::optional<uint64_t> number = ParseUnsigned(name);
-  if (!number) return Error(Kind::kViolation, Text("'", Printable(name), "' in /proc/self/fd"));
+Status AddDescriptor(int directory, int fd, cell::InsideAttestation& seen) {
   cell::DescriptorSeen descriptor;
-  descriptor.fd = static_cast<int32_t>(*number);
-  if (descriptor.fd == directory) return Ok();
-  descriptor.target = TRY(sys::ReadLink(directory, name));
+  descriptor.fd = fd;
+  descriptor.target = TRY(sys::ReadLink(directory, Text(fd)));
   descriptor.mode = TRY(sys::Stat(descriptor.fd)).st_mode;
   descriptor.access = TRY(sys::AccessMode(descriptor.fd));
   Result<sys::FileSystem> file_system = sys::FileSystemOf(descriptor.fd);
@@ -134,30 +131,43 @@ Status AttestNetwork(cell::InsideAttestation& seen) {
   return Ok();
 }
 
-Status AttestDescriptors(cell::InsideAttestation& seen) {
+Status AttestDescriptors(const std::vector<int>& descriptors, cell::InsideAttestation& seen) {
+  UniqueFd directory = TRY(sys::Open("/proc/self/fd", O_PATH | O_DIRECTORY));
+  for (int fd : descriptors) TRY(AddDescriptor(directory.get(), fd, seen));
+  return Ok();
+}
+
+Result<std::vector<int>> OpenDescriptors() {
+  std::vector<int> descriptors;
   UniqueFd directory = TRY(sys::Open("/proc/self/fd", O_RDONLY | O_DIRECTORY));
   for (const sys::DirectoryEntry& entry :
        TRY(sys::ListDirectory(directory.get(), kMaxDescriptors))) {
+    std::optional<uint64_t> number = ParseUnsigned(entry.name);
+    if (!number)
+      return Error(Kind::kViolation, Text("'", Printable(entry.name), "' in /proc/self/fd"));
+    auto fd = static_cast<int>(*number);
     // The listing itself opens the directory once more; what is gone by now was that.
-    Status added = AddDescriptor(directory.get(), entry.name, seen);
-    if (!added.ok() && added.error().err != ENOENT) return added;
+    if (fd != directory.get() && sys::Stat(fd).ok()) descriptors.push_back(fd);
   }
-  return Ok();
+  return descriptors;
 }
 
 }  // namespace
 
-Status AttestAlone(cell::InsideAttestation& seen) {
+Result<AloneSeen> AttestAlone() {
   TRY(CheckProc().With("attest /proc"));
-  seen.processes = TRY(OtherProcesses(0).With("attest processes"));
-  TRY(AttestDescriptors(seen).With("attest descriptors"));
-  seen.mountinfo = TRY(ReadProc("/proc/self/mountinfo").With("attest mounts"));
-  AttestNamespaces(seen);
-  return Ok();
+  AloneSeen alone;
+  alone.descriptors = TRY(OpenDescriptors().With("attest descriptors"));
+  alone.mountinfo = TRY(ReadProc("/proc/self/mountinfo").With("attest mounts"));
+  return alone;
 }
 
-Status AttestRest(const Options& options, std::span<const char* const> environment,
-                  cell::InsideAttestation& seen) {
+Status AttestRest(const Options& options, std::span<const char* const> environment, AloneSeen alone,
+                  pid_t witness, cell::InsideAttestation& seen) {
+  seen.processes = TRY(OtherProcesses(witness).With("attest processes"));
+  TRY(AttestDescriptors(alone.descriptors, seen).With("attest descriptors"));
+  seen.mountinfo = std::move(alone.mountinfo);
+  AttestNamespaces(seen);
   TRY(AttestNames(environment, seen).With("attest names"));
   TRY(AttestProcess(seen).With("attest ids"));
   TRY(AttestMounts(seen).With("attest mounts"));

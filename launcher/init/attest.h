@@ -20,11 +20,13 @@ inline constexpr std::size_t kMaxProcFileBytes = 256U << 10U;
 // port. /proc must be the kernel's (checked first), since all of this rests on it. What cannot be
 // read is an Error; nothing is filled in with a guess.
 
-// What has to be looked at while init is alone in the cell, and what a witness is made from:
-// processes, descriptors and mountinfo.
-Status AttestAlone(cell::InsideAttestation& seen);
-// The namespaces, each as far as it can be looked at.
-void AttestNamespaces(cell::InsideAttestation& seen);
+// What has to be looked at before init opens or starts anything, and what a witness is made from:
+// the numbers of the descriptors, and mountinfo.
+struct AloneSeen {
+  std::vector<int> descriptors;
+  std::string mountinfo;
+};
+Result<AloneSeen> AttestAlone();
 // The sockets init knows of in the cell's network namespace: inodes (0: none) and the path the
 // gate's peer is bound to (empty: a gate made elsewhere).
 struct OwnSockets {
@@ -35,9 +37,13 @@ struct OwnSockets {
 // Sockets that are not `own` and ipc objects: to be looked for before there is a witness, which
 // makes some for trial, where somebody else than the launcher made the namespaces.
 Status AttestSharing(const OwnSockets& own, cell::InsideAttestation& seen);
-// The rest: ids, mounts, devices, limits, network, names. `environment` is init's own.
-Status AttestRest(const Options& options, std::span<const char* const> environment,
-                  cell::InsideAttestation& seen);
+// The rest: processes but `witness`, the descriptors that were there `alone`, namespaces, ids,
+// mounts, devices, limits, network, names. `environment` is init's own.
+Status AttestRest(const Options& options, std::span<const char* const> environment, AloneSeen alone,
+                  pid_t witness, cell::InsideAttestation& seen);
+
+// The namespaces, each as far as it can be looked at.
+void AttestNamespaces(cell::InsideAttestation& seen);
 
 // Looks at each mount point of `seen.mountinfo`; a device mounted below /dev is one of the devices.
 Status AttestMounts(cell::InsideAttestation& seen);

@@ -59,14 +59,14 @@ Result<Witness> SendAttestation(const Options& options, std::span<const char* co
   cell::InsideAttestation seen;
   uint64_t listener = 0;
   if (options.listen) listener = TRY(HandOutListener(gate, seen).With("listener"));
-  TRY(AttestAlone(seen));
+  AloneSeen alone = TRY(AttestAlone());
   TRY(AttestSharingOfEngine(options, listener, gate, seen));
   Confinement confinement;
   confinement.nofile = options.nofile;
   confinement.landlock_abi = sys::LandlockAbi();
-  confinement.writable = TRY(WritableMounts(seen.mountinfo));
+  confinement.writable = TRY(WritableMounts(alone.mountinfo));
   Witness witness = TRY(Witness::Start(confinement, options.stdio).With("witness"));
-  TRY(AttestRest(options, environment, seen));
+  TRY(AttestRest(options, environment, std::move(alone), witness.child().pid(), seen));
   CloseLimits(options);
   TRY(witness.Testify(seen).With("witness"));
   std::string bytes = cell::EncodeAttestation(seen);

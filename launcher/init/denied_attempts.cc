@@ -215,10 +215,6 @@ constexpr Attempt kAttempts[] = {
      [] { return sys::TryOpen("/proc/sys/kernel/core_pattern", O_WRONLY); }},
     {"write /proc/self/comm", WriteOwnName},
     {"signal init", [] { return TrySyscall(SYS_kill, kInitPid, 0); }},
-#if defined(__x86_64__)
-    {"i386 int 0x80", [] { return sys::TryInChild(sys::CallI386); }},
-    {"x32 getpid", [] { return sys::TryInChild(sys::CallX32); }},
-#endif
 };
 
 }  // namespace

@@ -32,8 +32,10 @@ class Build {
   // Clones the child, into the cgroup `cgroup_fd` or (-1) none, and writes its id maps.
   static Result<Build> Start(ChildOrders orders, int cgroup_fd);
 
-  // Hands the cgroup over and waits until the child runs taskcell-init.
-  Status Finish(const cgroup::RunCgroup& cgroup, bool with_unified);
+  // Hands the cgroup over.
+  void Give(const cgroup::RunCgroup& cgroup, bool with_unified);
+  // After Give: waits until the child runs taskcell-init.
+  Status Finish();
   // There is no cgroup: waits until the child has made everything else.
   Status Try();
 
@@ -48,6 +50,7 @@ class Build {
   sys::Child child_;
   UniqueFd channel_;
   UniqueFd reports_;
+  Status handed_ = Ok();
   bool proc_is_subset_ = false;
 };
 
@@ -69,6 +72,7 @@ Status CheckDescriptorLimit(uint64_t wanted) {
 }
 
 // Here, where the caller's own groups and capabilities still hold and no limit of the cell does.
+// The child makes its root meanwhile: nothing but taskcell-init has run in it before this is over.
 Status CheckRoot(const cell::CellPlan& plan, const OutsideIds& outside) {
   if (plan.root != cell::RootKind::kRootfs) return Ok();
   UniqueFd root = TRY(PinRootDirectory(plan));
@@ -100,12 +104,15 @@ Result<Build> Build::Start(ChildOrders orders, int cgroup_fd) {
   return build;
 }
 
-Status Build::Finish(const cgroup::RunCgroup& cgroup, bool with_unified) {
-  Status handed = HandOver(channel_.get(), cgroup, with_unified);
+void Build::Give(const cgroup::RunCgroup& cgroup, bool with_unified) {
+  handed_ = HandOver(channel_.get(), cgroup, with_unified);
   channel_.Reset();
+}
+
+Status Build::Finish() {
   // A child that is gone says why; that it does not listen is only what comes of it.
-  TRY(ReadReports(!handed.ok()));
-  return handed;
+  TRY(ReadReports(!handed_.ok()));
+  return std::move(handed_);
 }
 
 Status Build::Try() {
@@ -150,7 +157,6 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.plan = orders.plan;
   child.outside = TRY(ChooseOutsideIds(orders.user_namespace, *orders.plan));
   TRY(CheckDescriptorLimit(orders.plan->limits.nofile));
-  TRY(CheckRoot(*orders.plan, child.outside));
   child.init = orders.init;
   child.gate = orders.gate.get();
   child.signal_mask = orders.signal_mask;
@@ -173,11 +179,13 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   }
   if (!build.ok()) return std::move(build).error();
   if (afterwards) cgroup.emplace(make_cgroup());
+  if (cgroup->ok()) build->Give(cgroup->value(), cgroup_fd < 0);
+  TRY(CheckRoot(*orders.plan, child.outside));
   if (!cgroup->ok()) {
     TRY(build->Try());
     return std::move(*cgroup).error();
   }
-  TRY(build->Finish(cgroup->value(), cgroup_fd < 0));
+  TRY(build->Finish());
   return NativeCell(std::move(build->child()), std::move(*cgroup).value(), child.outside,
                     build->proc_is_subset());
 }

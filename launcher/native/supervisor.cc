@@ -103,11 +103,12 @@ Result<bool> Supervisor::Turn() {
 
 Result<Outcome> Supervisor::Run(const cell::Job& job) {
   TRY(gate_.SendJob(job));
+  cgroup::EventFiles counts = TRY(cell_.cgroup().OpenEventFiles());
   while (true) {
     Result<bool> over = Turn();
     if (!over.ok()) {
       if (over.error().err != EPIPE) return std::move(over).error();
-      cgroup::Events events = TRY(cell_.cgroup().ReadEvents());
+      cgroup::Events events = TRY(counts.Read());
       return Error(Kind::kSystem,
                    Text("taskcell-init died before the program ended",
                         events.oom_kills > 0 ? " (the kernel killed for want of memory: raise "
@@ -121,7 +122,7 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
   // The cell's end does not take the evidence along: its cgroup is removed here.
   if (outcome_.refusal)
     (void)gate_.SendDone();  // ignoring: only where no job was init waits for it
-  outcome_.events = TRY(cell_.cgroup().ReadEvents());
+  outcome_.events = TRY(counts.Read());
   if (!outcome_.timed_out) {
     short gone = TRY(sys::Poll(cell_.init().pidfd(), POLLIN, kGoodbyeTimeoutMs));
     if (gone == 0) TRY(cell_.init().Signal(SIGKILL));

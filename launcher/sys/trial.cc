@@ -31,38 +31,9 @@ int32_t TryOpen(const char* path, int flags) {
   return 0;
 }
 
-int32_t TryInChild(void (*call)()) {
-  // A copy of the page tables would cost more than all the rest. The child only dies in this frame.
-  pid_t child = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork): see above
-  if (child < 0) return errno;
-  if (child == 0) {
-    call();  // NOLINT(clang-analyzer-unix.Vfork): one system call, no state of the parent's
-    ::_exit(0);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    int err = errno;
-    if (err != EINTR) return err;
-  }
-  return WIFSIGNALED(status) ? -WTERMSIG(status) : 0;
-}
-
 UniqueFd OwnPidfd() {
   constexpr long kPidfdOpen = 434;
   return UniqueFd(static_cast<int>(::syscall(kPidfdOpen, ::getpid(), 0)));
 }
-
-#if defined(__x86_64__)
-void CallI386() {
-  constexpr int kGetpid = 20;
-  int result = 0;
-  __asm__ volatile("int $0x80" : "=a"(result) : "a"(kGetpid) : "memory", "r8", "r9", "r10", "r11");
-}
-
-void CallX32() {
-  constexpr long kX32Bit = 0x40000000;
-  (void)::syscall(kX32Bit | SYS_getpid);
-}
-#endif
 
 }  // namespace taskcell::sys

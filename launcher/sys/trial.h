@@ -20,24 +20,10 @@ int32_t TryClone(uint64_t flags);
 // open(2) of `path` with `flags`, mode 0600. What was opened is closed again.
 int32_t TryOpen(const char* path, int flags);
 
-// Makes `call` in a child of its own and answers -n when signal n ended the child, 0 when `call`
-// returned, or the errno of a child that could not be had. CRITICAL: the child shares the caller's
-// memory (vfork), so the caller must not be dumpable: before Linux 5.16 a core dump killed every
-// process with that memory.
-int32_t TryInChild(void (*call)());
-
 // A pidfd of the calling process, or none where that cannot be had.
 UniqueFd OwnPidfd();
 
 // A pointer as the argument of a system call.
 inline uint64_t Address(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
-#if defined(__x86_64__)
-// getpid through the 32-bit entry (int 0x80): a filter for x86_64 alone never sees such calls, so
-// it must kill. Returns only when nothing killed the caller.
-void CallI386();
-// getpid with the x32 bit.
-void CallX32();
-#endif
 
 }  // namespace taskcell::sys

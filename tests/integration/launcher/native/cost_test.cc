@@ -9,9 +9,9 @@
 namespace taskcell::test {
 namespace {
 
-// About 1140 with limits on three v1 hierarchies and Landlock. Kernels with more capabilities to
+// About 1150 with limits on three v1 hierarchies and Landlock. Kernels with more capabilities to
 // drop or more of /proc to hide need a few more.
-constexpr uint64_t kMostCalls = 1190;
+constexpr uint64_t kMostCalls = 1170;
 
 class CostTest : public LaunchTest {};
 

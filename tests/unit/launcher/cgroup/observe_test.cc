@@ -172,7 +172,6 @@ TEST_F(EventsTest, CountersOutOfSightAreAnErrorAndNotZero) {
 TEST_F(EventsTest, SharedProcessorTimeSaysNothing) {
   Put("a/pids.events", "max 0\n");
   Put("cpuacct.usage", "5000000\n");
-  Put("a/cpuacct.usage", "6000000\n");
   Put("a/cpu.stat", "nr_throttled 1\n");
   Layout layout;
   layout.hierarchies = {Fake(false, "/"), Fake(false, "/")};
@@ -182,6 +181,7 @@ TEST_F(EventsTest, SharedProcessorTimeSaysNothing) {
   EXPECT_EQ(ReadEventsIn(layout, outside)->cpu_us, std::nullopt);
   EXPECT_EQ(ReadEventsIn(layout, outside)->cpu_throttles, 1U) << "these count by themselves";
   outside.cgroups[1] = "2:cpuacct:/a";
+  Put("a/cpuacct.usage", "6000000\n");
   EXPECT_EQ(ReadEventsIn(layout, outside)->cpu_us, 6000U);
 }
 

@@ -1,16 +1,26 @@
 #include "launcher/sys/trial.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cerrno>
 
 namespace taskcell::sys {
 namespace {
 
-TEST(TrialTest, ACallInAChildAnswersWithTheDeathOrWithNothing) {
-  EXPECT_EQ(TryInChild([] { ::_exit(7); }), 0);
-  EXPECT_EQ(TryInChild([] {}), 0);
-  EXPECT_EQ(TryInChild([] { (void)::kill(::getpid(), SIGKILL); }), -SIGKILL);
+TEST(TrialTest, ATrialAnswersWithTheErrnoOrWithNothing) {
+  EXPECT_EQ(TrySyscall(SYS_getpid), 0);
+  EXPECT_EQ(TrySyscall(SYS_close, ~uint64_t{0}), EBADF);
+  EXPECT_EQ(TryOpen("/proc/self/status", O_RDONLY), 0);
+  EXPECT_EQ(TryOpen("/proc/self/nothing-like-it", O_RDONLY), ENOENT);
+}
+
+TEST(TrialTest, AChildThatCameOfATrialIsReaped) {
+  EXPECT_EQ(TryClone(0), 0);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
 }
 
 }  // namespace
