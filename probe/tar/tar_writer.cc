@@ -1,74 +1,114 @@
 #include "probe/tar/tar_writer.h"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 
 #include "launcher/base/text.h"
+#include "probe/tar/tar_format.h"
 
 namespace taskcell::probe {
 namespace {
 
-constexpr std::size_t kBlockBytes = 512;
-constexpr std::size_t kMaxNameBytes = 100;
-constexpr uint64_t kMaxSize = (uint64_t{1} << 33U) - 1;  // eleven octal digits
+using tar::Block;
+using tar::Field;
 
-// Offsets and widths of the fields that are written (POSIX pax, ustar interchange format).
-constexpr std::size_t kMode = 100;
-constexpr std::size_t kUid = 108;
-constexpr std::size_t kGid = 116;
-constexpr std::size_t kSize = 124;
-constexpr std::size_t kTime = 136;
-constexpr std::size_t kChecksum = 148;
-constexpr std::size_t kType = 156;
-constexpr std::size_t kMagic = 257;
-constexpr char kUstar[] =
-    "ustar\0"
-    "00";
-
-using Block = std::array<char, kBlockBytes>;
-
-// Octal digits in `width` - 1 places; the last stays NUL.
-void PutOctal(Block& block, std::size_t offset, std::size_t width, uint64_t value) {
-  for (std::size_t at = offset + width - 1; at-- > offset; value >>= 3U)
+void PutOctal(Block& block, Field field, uint64_t value) {
+  for (std::size_t at = field.offset + field.width - 1; at-- > field.offset; value >>= 3U)
     block[at] = static_cast<char>('0' + (value & 7U));
+}
+
+// The bytes that fit.
+void PutText(Block& block, Field field, std::string_view text) {
+  std::memcpy(block.data() + field.offset, text.data(), std::min(text.size(), field.width));
+}
+
+// "LENGTH KEY=VALUE\n", where LENGTH counts itself too.
+std::string Record(std::string_view key, std::string_view value) {
+  std::string rest = Text(' ', key, '=', value, '\n');
+  std::size_t length = rest.size();
+  while (length != rest.size() + std::to_string(length).size())
+    length = rest.size() + std::to_string(length).size();
+  return Text(length, rest);
+}
+
+Block HeaderOf(const TarEntry& entry, char type) {
+  Block block = {};
+  PutText(block, tar::kName, entry.path);
+  PutOctal(block, tar::kMode, entry.mode);
+  PutOctal(block, tar::kUid, entry.uid);
+  PutOctal(block, tar::kGid, entry.gid);
+  PutOctal(block, tar::kSize, entry.content.size());
+  PutOctal(block, tar::kTime, 0);
+  PutText(block, tar::kType, {&type, 1});
+  PutText(block, tar::kMagic, tar::kUstar);
+  PutOctal(block, tar::kMajor, entry.device_major);
+  PutOctal(block, tar::kMinor, entry.device_minor);
+  // Six digits, a NUL, and the space that counted.
+  block[tar::kChecksum.offset + tar::kChecksum.width - 1] = ' ';
+  PutOctal(block, {tar::kChecksum.offset, tar::kChecksum.width - 1}, tar::ChecksumOf(block));
+  return block;
+}
+
+// What does not fit the header's own fields.
+std::string ExtendedRecords(const TarEntry& entry) {
+  std::string records;
+  if (entry.path.size() > tar::kNameBytes) records += Record("path", entry.path);
+  if (entry.uid > tar::LargestIn(tar::kUid)) records += Record("uid", std::to_string(entry.uid));
+  if (entry.gid > tar::LargestIn(tar::kGid)) records += Record("gid", std::to_string(entry.gid));
+  return records;
 }
 
 }  // namespace
 
-Status TarWriter::AddHeader(std::string_view path, uint32_t mode, uint64_t size, char type) {
-  if (path.empty() || path.size() > kMaxNameBytes || path.front() == '/' || size > kMaxSize)
-    return Error(Kind::kUsage, Text("'", Printable(path), "' does not fit into a tar archive"));
-  Block block = {};
-  std::memcpy(block.data(), path.data(), path.size());
-  PutOctal(block, kMode, 8, mode);
-  PutOctal(block, kUid, 8, 0);
-  PutOctal(block, kGid, 8, 0);
-  PutOctal(block, kSize, 12, size);
-  PutOctal(block, kTime, 12, 0);
-  block[kType] = type;
-  std::memcpy(block.data() + kMagic, kUstar, sizeof kUstar - 1);
-  // Its own field counts as spaces.
-  std::memset(block.data() + kChecksum, ' ', 8);
-  uint64_t sum = 0;
-  for (char byte : block) sum += static_cast<unsigned char>(byte);
-  PutOctal(block, kChecksum, 7, sum);
+void TarWriter::AddContent(std::string_view content) {
+  bytes_ += content;
+  bytes_.resize((bytes_.size() + tar::kBlockBytes - 1) / tar::kBlockBytes * tar::kBlockBytes, '\0');
+}
+
+void TarWriter::AddExtended(std::string_view records) {
+  TarEntry extended;
+  extended.path = "pax";
+  extended.mode = 0600;
+  extended.content = records;
+  Block block = HeaderOf(extended, tar::kExtended);
   bytes_.append(block.data(), block.size());
+  AddContent(records);
+}
+
+Status TarWriter::AddEntry(const TarEntry& entry, char type) {
+  bool fits = entry.content.size() <= tar::LargestIn(tar::kSize) &&
+              entry.mode <= tar::LargestIn(tar::kMode) &&
+              entry.device_major <= tar::LargestIn(tar::kMajor) &&
+              entry.device_minor <= tar::LargestIn(tar::kMinor);
+  if (!fits || !IsArchivePath(entry.path))
+    return Error(Kind::kUsage, Text("'", Printable(entry.path), "' does not fit into an archive"));
+  std::string records = ExtendedRecords(entry);
+  if (!records.empty()) AddExtended(records);
+  Block block = HeaderOf(entry, type);
+  bytes_.append(block.data(), block.size());
+  AddContent(entry.content);
   return Ok();
 }
 
+Status TarWriter::Add(const TarEntry& entry) { return AddEntry(entry, tar::kFile); }
+
 Status TarWriter::AddDirectory(std::string_view path, uint32_t mode) {
-  return AddHeader(path, mode, 0, '5');
+  TarEntry entry;
+  entry.path = path;
+  entry.mode = mode;
+  return AddEntry(entry, tar::kDirectory);
 }
 
 Status TarWriter::AddFile(std::string_view path, uint32_t mode, std::string_view content) {
-  TRY(AddHeader(path, mode, content.size(), '0'));
-  bytes_ += content;
-  bytes_.resize((bytes_.size() + kBlockBytes - 1) / kBlockBytes * kBlockBytes, '\0');
-  return Ok();
+  TarEntry entry;
+  entry.path = path;
+  entry.mode = mode;
+  entry.content = content;
+  return Add(entry);
 }
 
 std::string TarWriter::Finish() && {
-  bytes_.append(2 * kBlockBytes, '\0');
+  bytes_.append(2 * tar::kBlockBytes, '\0');
   return std::move(bytes_);
 }
 

@@ -5,22 +5,29 @@
 #include <string_view>
 
 #include "launcher/base/result.h"
+#include "probe/tar/tar_entry.h"
 
 namespace taskcell::probe {
 
-// Writes one archive in the POSIX ustar format, in memory: every entry owned by root, times 0, so
-// that the same content always makes the same bytes.
+// Writes one archive in the POSIX ustar format, in memory, all times 0, so that the same content
+// always makes the same bytes. What a ustar header cannot hold (a path of more than 100 bytes, an
+// id of more than seven octal digits) goes into a pax header before it.
 class TarWriter {
  public:
-  // `path` has no leading slash and at most 100 bytes; kUsage otherwise.
+  // A directory or file of root's. A path that IsArchivePath refuses is kUsage.
   Status AddDirectory(std::string_view path, uint32_t mode);
   Status AddFile(std::string_view path, uint32_t mode, std::string_view content);
+
+  // A file with its owner; kUsage where the path, or the size or device, does not fit.
+  Status Add(const TarEntry& entry);
 
   // The whole archive with its end.
   std::string Finish() &&;
 
  private:
-  Status AddHeader(std::string_view path, uint32_t mode, uint64_t size, char type);
+  Status AddEntry(const TarEntry& entry, char type);
+  void AddExtended(std::string_view records);
+  void AddContent(std::string_view content);
 
   std::string bytes_;
 };

@@ -34,10 +34,15 @@ TEST(TarWriterTest, WritesWhatTarReads) {
 
 TEST(TarWriterTest, PathsThatDoNotFitAreRefused) {
   TarWriter tar;
-  EXPECT_TRUE(tar.AddDirectory(std::string(100, 'a'), 0755).ok());
-  EXPECT_FALSE(tar.AddDirectory(std::string(101, 'a'), 0755).ok());
+  EXPECT_TRUE(tar.AddDirectory(std::string(kMaxTarPathBytes, 'a'), 0755).ok());
+  EXPECT_FALSE(tar.AddDirectory(std::string(kMaxTarPathBytes + 1, 'a'), 0755).ok());
   EXPECT_FALSE(tar.AddDirectory("", 0755).ok());
   EXPECT_FALSE(tar.AddFile("/absolute", 0644, "").ok());
+  EXPECT_FALSE(tar.AddFile("a/../b", 0644, "").ok());
+  TarEntry entry;
+  entry.path = "device";
+  entry.device_minor = 1U << 21U;
+  EXPECT_FALSE(tar.Add(entry).ok());
 }
 
 }  // namespace
