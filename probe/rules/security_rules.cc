@@ -82,7 +82,9 @@ void AddModules(const HostFacts& facts, Report& report) {
 void AddCorePattern(const HostFacts& facts, Report& report) {
   constexpr std::string_view kPath = "/proc/sys/kernel/core_pattern";
   if (!facts.files.File(kPath).present()) return;
-  std::string pattern(facts.files.Line(kPath));
+  // Behind the first word stand the arguments of the program it is piped to.
+  std::string_view line = facts.files.Line(kPath);
+  std::string pattern(line.substr(0, line.find(' ')));
   Finding finding{"security.core-pattern",
                   Verdict::kReady,
                   "core dumps stay where the process is",

@@ -7,7 +7,7 @@
 #include "launcher/base/text.h"
 #include "probe/print/print.h"
 #include "probe/rules/topics.h"
-#include "tests/unit/probe/rules/good_host.h"
+#include "tests/unit/probe/rules/archived_host.h"
 
 namespace taskcell::probe {
 namespace {
@@ -60,7 +60,7 @@ class HostRules : public testing::Test {
     host.Put("/etc/systemd/system/gw.service",
              Text("[Service]\nUser=agent1\nDelegate=yes\n", settings));
   }
-  GoodHost host;
+  ArchivedHost host;
   LiveFacts live = GoodLive();
 };
 

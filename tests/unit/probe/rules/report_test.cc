@@ -8,7 +8,7 @@
 #include "launcher/sys/file.h"
 #include "probe/print/print.h"
 #include "probe/rules/topics.h"
-#include "tests/unit/probe/rules/good_host.h"
+#include "tests/unit/probe/rules/archived_host.h"
 
 namespace taskcell::probe {
 namespace {
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(ReportTest, GoodHostIsReady) {
-  GoodHost host;
+  ArchivedHost host;
   Report report = host.Report();
   EXPECT_EQ(report.verdict, Verdict::kReady) << TableOf(report, {});
   EXPECT_EQ(report.Headline(), "ready");
@@ -26,13 +26,13 @@ TEST(ReportTest, GoodHostIsReady) {
 }
 
 TEST(ReportTest, EveryRowHasItsTopic) {
-  GoodHost host;
+  ArchivedHost host;
   for (const Finding& finding : host.Report().findings)
     EXPECT_NE(FindTopic(finding.id), nullptr) << finding.id;
 }
 
 TEST(ReportTest, MissingLimitsAreInTheHeadline) {
-  GoodHost host;
+  ArchivedHost host;
   host.Put(GoodHost::kScope + "/cgroup.controllers", "memory pids\n");
   host.Put(GoodHost::kApp + "/cgroup.subtree_control", "memory pids\n", GoodHost::kUser);
   Report report = host.Report();
@@ -45,7 +45,7 @@ TEST(ReportTest, MissingLimitsAreInTheHeadline) {
 }
 
 TEST(ReportTest, UnknownIsSaidAndKnownBadWins) {
-  GoodHost host;
+  ArchivedHost host;
   host.Forbid(GoodHost::kScope + "/cgroup.controllers", 13);
   EXPECT_THAT(host.Report().Headline(), HasSubstr("could not tell: "));
   host.Put("/proc/sys/user/max_user_namespaces", "0\n");
@@ -54,7 +54,7 @@ TEST(ReportTest, UnknownIsSaidAndKnownBadWins) {
 
 // E34: the limit of zero that the kernel reports as a full disk.
 TEST(UsernsTest, SwitchedOffIsTheAdministrators) {
-  GoodHost host;
+  ArchivedHost host;
   host.Put("/proc/sys/user/max_user_namespaces", "0\n");
   Report report = host.Report();
   EXPECT_EQ(report.userns.state, "no");
@@ -69,7 +69,7 @@ TEST(UsernsTest, SwitchedOffIsTheAdministrators) {
 
 // E33: the profile comes before the sysctl that opens it for all.
 TEST(UsernsTest, AppArmorRestrictionAsksForAProfileFirst) {
-  GoodHost host;
+  ArchivedHost host;
   host.Put("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
   host.Put("/proc/self/attr/current", "unconfined\n");
   Report report = host.Report();
@@ -81,7 +81,7 @@ TEST(UsernsTest, AppArmorRestrictionAsksForAProfileFirst) {
 }
 
 TEST(UsernsTest, WhatCannotBeReadOrOnlyBeTriedIsUnknown) {
-  GoodHost host;
+  ArchivedHost host;
   host.Forbid("/proc/sys/user/max_user_namespaces", 13);
   EXPECT_EQ(host.Report().userns.state, "unknown");
   host.Put("/proc/sys/user/max_user_namespaces", "many\n");
@@ -92,7 +92,7 @@ TEST(UsernsTest, WhatCannotBeReadOrOnlyBeTriedIsUnknown) {
 }
 
 TEST(JsonTest, IsOneObjectWithTheFieldsOfTheContract) {
-  GoodHost host;
+  ArchivedHost host;
   host.Put(GoodHost::kScope + "/memory.max", "1073741824\n");
   JsonValue json = ParseJson(JsonOf(host.Report())).value();
   EXPECT_EQ(json.String("hierarchy"), "v2");
@@ -109,7 +109,7 @@ TEST(JsonTest, IsOneObjectWithTheFieldsOfTheContract) {
 }
 
 TEST(TableTest, NothingOfTheHostReachesTheTerminalRaw) {
-  GoodHost host;
+  GoodHost host;  // an archive shows less of the line of /etc/subuid
   const std::string evil = "\x1b]0;owned\x07\xff";
   host.Put("/etc/subuid", "agent1:" + evil + ":1\n");
   host.Put(GoodHost::kScope + "/cgroup.type", evil + "\n");
@@ -122,7 +122,7 @@ TEST(TableTest, NothingOfTheHostReachesTheTerminalRaw) {
 }
 
 TEST(TableTest, VerdictIsFirstAndCommandsStayWhole) {
-  GoodHost host;
+  ArchivedHost host;
   host.Put("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
   Report report = host.Report();
   std::string table = TableOf(report, {false, 80});
