@@ -4,19 +4,30 @@
 #include <exception>
 
 #include "probe/cli/cgroup_command.h"
+#include "probe/cli/collect_command.h"
 #include "probe/cli/host_command.h"
 #include "probe/cli/live_command.h"
 
 namespace {
 
 using taskcell::probe::CgroupOptions;
+using taskcell::probe::CollectOptions;
 using taskcell::probe::EngineOptions;
 using taskcell::probe::HostOptions;
 using taskcell::probe::LiveOptions;
 
+CLI::Option* AddRootOption(CLI::App& app, std::string& root) {
+  return app.add_option("--root", root,
+                        "Look at the files below this directory instead of at this host");
+}
+
+void AddSourceOptions(CLI::App& app, std::string& root, std::string& from) {
+  app.add_option("--from", from, "Judge what `taskcell-probe collect` wrote to this file")
+      ->excludes(AddRootOption(app, root));
+}
+
 void AddHostOptions(CLI::App& app, HostOptions& options) {
-  app.add_option("--root", options.root,
-                 "Look at the files below this directory instead of at this host");
+  AddSourceOptions(app, options.root, options.from);
   app.add_option("--uid", options.uid, "Judge for this uid instead of the caller's");
   app.add_option("--user", options.user, "Judge for this user");
   app.add_option("--subuid", options.subuid, "Read this file instead of /etc/subuid");
@@ -26,9 +37,7 @@ void AddHostOptions(CLI::App& app, HostOptions& options) {
   app.add_flag("--quiet", options.quiet, "Print the verdict line only");
 }
 
-void AddCgroupOptions(CLI::App& app, CgroupOptions& options) {
-  app.add_option("--root", options.root,
-                 "Look at the files below this directory instead of at this host");
+void AddPlaceOptions(CLI::App& app, CgroupOptions& options) {
   app.add_option("--uid", options.uid, "Judge for this uid instead of the caller's");
   CLI::Option* user = app.add_option("--user", options.user, "The user's own service manager");
   CLI::Option* pid = app.add_option("--pid", options.pid, "The cgroup of this process");
@@ -36,7 +45,19 @@ void AddCgroupOptions(CLI::App& app, CgroupOptions& options) {
       app.add_option("--path", options.path, "This cgroup, as /proc/self/cgroup names it");
   user->excludes(pid)->excludes(path);
   pid->excludes(path);
+}
+
+void AddCgroupOptions(CLI::App& app, CgroupOptions& options) {
+  AddSourceOptions(app, options.root, options.from);
+  AddPlaceOptions(app, options);
   app.add_flag("--json", options.json, "Print one JSON object");
+}
+
+void AddCollectOptions(CLI::App& app, CollectOptions& options) {
+  app.add_option("-o,--output", options.output, "The archive to write; it must not exist")
+      ->required();
+  AddRootOption(app, options.about.root);
+  AddPlaceOptions(app, options.about);
 }
 
 void AddLiveOptions(CLI::App& app, LiveOptions& options) {
@@ -65,6 +86,11 @@ int Main(int argc, char** argv) {
       app.add_subcommand("cgroup", "Draw the delegation chain and mark where it breaks");
   AddCgroupOptions(*cgroup, cgroup_options);
 
+  CollectOptions collect_options;
+  CLI::App* collect = app.add_subcommand(
+      "collect", "Write all that the verdict rests on to one file, to be judged elsewhere");
+  AddCollectOptions(*collect, collect_options);
+
   LiveOptions live_options;
   CLI::App* live = app.add_subcommand("live", "Break the limits of cells made on this host");
   AddLiveOptions(*live, live_options);
@@ -83,6 +109,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : taskcell::probe::kExitUsage;
   }
   if (cgroup->parsed()) return taskcell::probe::CgroupCommand(cgroup_options);
+  if (collect->parsed()) return taskcell::probe::CollectCommand(collect_options);
   if (live->parsed()) return taskcell::probe::LiveCommand(live_options);
   if (engine->parsed()) return taskcell::probe::EngineCommand(engine_options);
   return taskcell::probe::HostCommand(options);

@@ -3,19 +3,30 @@
 #include "launcher/base/text.h"
 #include "probe/cli/host_command.h"
 #include "probe/cli/output.h"
-#include "probe/cli/subject.h"
 #include "probe/print/cgroup_tree.h"
 
 namespace taskcell::probe {
 namespace {
 
-Result<cgroup::Subject> PlaceAskedFor(const CgroupOptions& options, sys::FileTree& tree) {
-  cgroup::Subject subject = TRY(SubjectOf(options.user, options.uid, tree));
+int StatusOf(const CgroupView& view) {
+  int status = kExitReady;
+  for (const cgroup::Diagnosis& limit : view.limits) {
+    if (limit.state == cgroup::LimitState::kNo) return kExitNotReady;
+    if (limit.state == cgroup::LimitState::kUnknown) status = kExitUnknown;
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<cgroup::Subject> PlaceAskedFor(const CgroupOptions& options, const Source& source,
+                                      sys::FileTree& tree) {
+  cgroup::Subject subject = TRY(SubjectOf(options.user, options.uid, source, tree));
   if (!options.user.empty()) subject.user_manager = true;
   if (options.pid) {
     subject.process = std::to_string(*options.pid);
     // Its own owner is who would limit something there.
-    if (!tree.Look("/proc/" + subject.process).present())
+    if (tree.Look("/proc/" + subject.process).absent())
       return Error(Kind::kUsage, Text("--pid: there is no process ", *options.pid));
     subject.user_manager = false;
   }
@@ -29,23 +40,16 @@ Result<cgroup::Subject> PlaceAskedFor(const CgroupOptions& options, sys::FileTre
   return subject;
 }
 
-int StatusOf(const CgroupView& view) {
-  int status = kExitReady;
-  for (const cgroup::Diagnosis& limit : view.limits) {
-    if (limit.state == cgroup::LimitState::kNo) return kExitNotReady;
-    if (limit.state == cgroup::LimitState::kUnknown) status = kExitUnknown;
-  }
-  return status;
-}
-
-}  // namespace
-
 int CgroupCommand(const CgroupOptions& options) {
-  Result<sys::RootedTree> tree = OpenTree(options.root);
-  if (!tree.ok()) return Complain(tree.error());
-  Result<cgroup::Subject> subject = PlaceAskedFor(options, tree.value());
+  Result<Source> source = OpenSource(options.root, options.from);
+  if (!source.ok()) return Complain(source.error());
+  sys::FileTree& tree = *source->tree;
+  Result<cgroup::Subject> subject = PlaceAskedFor(options, source.value(), tree);
   if (!subject.ok()) return Complain(subject.error());
-  CgroupView view = ViewOf(cgroup::ReadSituation(tree.value(), subject.value()));
+  CgroupView view = ViewOf(cgroup::ReadSituation(tree, subject.value()));
+  bool asked = !options.user.empty() || options.uid || options.pid || !options.path.empty();
+  Status held = CheckHeld(source.value(), asked);
+  if (!held.ok()) return Complain(held.error());
   bool printed = Print(options.json ? CgroupJson(view) : CgroupTree(view, StyleOfOutput()));
   return printed ? StatusOf(view) : kExitUnknown;
 }

@@ -1,11 +1,9 @@
 #include "probe/cli/host_command.h"
 
-#include <unistd.h>
-
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "probe/cli/output.h"
-#include "probe/cli/subject.h"
+#include "probe/cli/source.h"
 #include "probe/facts/host_facts.h"
 #include "probe/facts/look_live.h"
 #include "probe/print/print.h"
@@ -29,13 +27,19 @@ int StatusOf(Verdict verdict) {
   return kExitUnknown;
 }
 
-Result<FactsRequest> RequestOf(const HostOptions& options, sys::FileTree& tree) {
-  FactsRequest request;
-  request.subject = TRY(SubjectOf(options.user, options.uid, tree));
-  request.user = options.user;
+Result<FactsRequest> RequestOf(const HostOptions& options, const Source& source) {
+  FactsRequest request = source.collected_for;
+  request.subject = TRY(SubjectOf(options.user, options.uid, source, *source.tree));
+  if (!options.user.empty() || options.uid) request.user = options.user;
   request.subuid = options.subuid;
   request.subgid = options.subgid;
   return request;
+}
+
+// Trials tell of whoever runs them, not of another user.
+std::optional<LiveFacts> LiveFactsOf(const Source& source, const HostFacts& facts) {
+  if (facts.cgroups.around.uid != source.caller) return std::nullopt;
+  return source.is_this_host ? LookLive(*source.tree, facts) : source.live;
 }
 
 int Explain(const HostOptions& options) {
@@ -52,14 +56,14 @@ int Explain(const HostOptions& options) {
 
 int HostCommand(const HostOptions& options) {
   if (!options.explain.empty()) return Explain(options);
-  Result<sys::RootedTree> tree = OpenTree(options.root);
-  if (!tree.ok()) return Complain(tree.error());
-  Result<FactsRequest> request = RequestOf(options, tree.value());
+  Result<Source> source = OpenSource(options.root, options.from);
+  if (!source.ok()) return Complain(source.error());
+  Result<FactsRequest> request = RequestOf(options, source.value());
   if (!request.ok()) return Complain(request.error());
-  HostFacts facts = ReadHostFacts(tree.value(), request.value());
-  // Trials tell of the caller, not of another user.
-  bool own = facts.cgroups.around.uid == ::geteuid();
-  if (tree->is_this_host() && own) facts.live = LookLive(tree.value(), facts);
+  HostFacts facts = ReadHostFacts(*source->tree, request.value());
+  Status held = CheckHeld(source.value(), !options.user.empty() || options.uid);
+  if (!held.ok()) return Complain(held.error());
+  facts.live = LiveFactsOf(source.value(), facts);
   Report report = Judge(facts);
   std::string text;
   if (options.json)

@@ -9,6 +9,7 @@ namespace taskcell::probe {
 // What the command line of `taskcell-probe` (and `taskcell-probe host`) says.
 struct HostOptions {
   std::string root;  // a directory that holds a host's files; "" for this host
+  std::string from;  // an archive of `taskcell-probe collect`; "" for this host
   std::optional<uint32_t> uid;
   std::string user;
   std::string subuid;

@@ -1,6 +1,8 @@
-// The parsers of single files of a host: unit files, subuid, the tables of sockets, live facts.
+// The parsers of single files of a host: unit files, subuid, the tables of sockets, live facts; and
+// what of each file is recorded.
 #include "probe/facts/engine_facts.h"
 #include "probe/facts/live_facts.h"
+#include "probe/facts/reduce.h"
 #include "probe/facts/unit_file.h"
 #include "probe/rules/subid_rules.h"
 #include "tests/fuzz/fuzz.h"
@@ -31,6 +33,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   if (live.ok()) {
     std::string json = ToJson(live.value());
     fuzz::Require(ToJson(ParseLiveFacts(json).value()) == json);
+  }
+
+  for (const char* path :
+       {"/proc/self/mountinfo", "/proc/self/status", "/proc/cmdline", "/proc/net/unix",
+        "/proc/net/tcp", "/proc/sys/kernel/core_pattern", "/etc/os-release", "/etc/passwd",
+        "/etc/group", "/etc/subuid", "/etc/login.defs", "/etc/systemd/system/a.service"}) {
+    std::string reduced = Reduce({Question::kRead, path}, input).value();
+    fuzz::Require(Reduce({Question::kRead, path}, reduced) == reduced);
   }
   return 0;
 }

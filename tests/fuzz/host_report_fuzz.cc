@@ -1,6 +1,7 @@
 // A whole host whose files hold anything: the parts of the input, divided by NUL bytes, take the
-// place of a good host's files one after the other.
+// place of a good host's files one after the other. An archive of it gives the same verdicts.
 #include "launcher/base/json_value.h"
+#include "probe/facts/bundle.h"
 #include "probe/print/cgroup_tree.h"
 #include "probe/print/print.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,6 +16,24 @@ bool IsPrintable(std::string_view text) {
     if (static_cast<unsigned char>(c) < 0x20 && c != '\n') return false;
   }
   return true;
+}
+
+// What an archive of the host says must not differ, but for what it quotes.
+void RequireSameFromArchive(GoodHost& host, const taskcell::probe::Report& report) {
+  using namespace taskcell::probe;
+  RecordingTree recording(host);
+  (void)ReadHostFacts(recording, {});  // ignoring: the tree records it
+  Bundle bundle;
+  bundle.record = recording.record();
+  RecordedTree archived(ReadBundle(WriteBundle(bundle).value()).value().record);
+  Report again = Judge(ReadHostFacts(archived, {}));
+  taskcell::fuzz::Require(recording.missed().empty() && archived.missed().empty());
+  taskcell::fuzz::Require(again.verdict == report.verdict && again.mode == report.mode);
+  for (std::size_t i = 0; i < report.limits.size(); ++i)
+    taskcell::fuzz::Require(again.limits[i].fault == report.limits[i].fault);
+  taskcell::fuzz::Require(again.userns.state == report.userns.state);
+  taskcell::fuzz::Require(again.subids.state == report.subids.state);
+  taskcell::fuzz::Require(again.findings.size() == report.findings.size());
 }
 
 }  // namespace
@@ -59,5 +78,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     if (limit.state == cgroup::LimitState::kNo)
       fuzz::Require(!limit.reason.empty() && !limit.fix.empty() && limit.who != Who::kNone);
   }
+  RequireSameFromArchive(host, report);
   return 0;
 }
