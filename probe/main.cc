@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "probe/cli/attack_command.h"
 #include "probe/cli/cgroup_command.h"
 #include "probe/cli/collect_command.h"
 #include "probe/cli/host_command.h"
@@ -10,6 +11,7 @@
 
 namespace {
 
+using taskcell::probe::AttackOptions;
 using taskcell::probe::CgroupOptions;
 using taskcell::probe::CollectOptions;
 using taskcell::probe::EngineOptions;
@@ -68,6 +70,18 @@ void AddLiveOptions(CLI::App& app, LiveOptions& options) {
   app.add_flag("--quiet", options.quiet, "Print the verdict line only");
 }
 
+void AddAttackOptions(CLI::App& app, AttackOptions& options) {
+  app.add_option("ATTACK", options.attacks, "Attacks or topics to try, as --list names them (all)");
+  app.add_option("--engine", options.engine,
+                 "native (the default), auto, docker, podman, or unix:///path");
+  app.add_flag("--list", options.list, "List the attacks and try none");
+  CLI::Option* json = app.add_flag("--json", options.json, "Print the report as one JSON object");
+  CLI::Option* sarif = app.add_flag("--sarif", options.sarif, "Print it as a SARIF 2.1.0 log");
+  CLI::Option* quiet = app.add_flag("--quiet", options.quiet, "Print the verdict line only");
+  json->excludes(sarif)->excludes(quiet);
+  sarif->excludes(quiet);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{
       "Tells whether this host really enforces limits for a rootless container, and if not, "
@@ -103,6 +117,10 @@ int Main(int argc, char** argv) {
                    "Leave the image that was made for it");
   AddLiveOptions(*engine, engine_options.live);
 
+  AttackOptions attack_options;
+  CLI::App* attack = app.add_subcommand("attack", "Attack cells and see whether they hold");
+  AddAttackOptions(*attack, attack_options);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -112,6 +130,7 @@ int Main(int argc, char** argv) {
   if (collect->parsed()) return taskcell::probe::CollectCommand(collect_options);
   if (live->parsed()) return taskcell::probe::LiveCommand(live_options);
   if (engine->parsed()) return taskcell::probe::EngineCommand(engine_options);
+  if (attack->parsed()) return taskcell::probe::AttackCommand(attack_options);
   return taskcell::probe::HostCommand(options);
 }
 

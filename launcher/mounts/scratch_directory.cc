@@ -12,6 +12,7 @@
 namespace taskcell::mounts {
 namespace {
 
+constexpr const char* kSharedBase = "/tmp";
 constexpr std::size_t kMaxBaseEntries = 100'000;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
 
@@ -24,7 +25,7 @@ std::string BasePath() {
       if (info.ok() && info->st_uid == ::geteuid()) return runtime;
     }
   }
-  return "/tmp";
+  return kSharedBase;
 }
 
 // Removes what processes of this user left that were killed. A lock that is taken means it lives.
@@ -51,13 +52,22 @@ ScratchDirectory::~ScratchDirectory() {
 
 Result<ScratchDirectory> ScratchDirectory::Make(std::string_view purpose,
                                                 const std::string& run_id) {
+  return MakeIn(BasePath(), purpose, run_id, 0700);
+}
+
+Result<ScratchDirectory> ScratchDirectory::MakePassable(std::string_view purpose,
+                                                        const std::string& run_id) {
+  return MakeIn(kSharedBase, purpose, run_id, 0711);
+}
+
+Result<ScratchDirectory> ScratchDirectory::MakeIn(const std::string& base, std::string_view purpose,
+                                                  const std::string& run_id, mode_t mode) {
   std::string prefix = Text("taskcell-", purpose, "-", ::geteuid(), "-");
-  std::string base = BasePath();
   ScratchDirectory made;
   made.base_ = TRY(sys::Open(base, kDirectory));
   RemoveLeftovers(made.base_.get(), prefix);
   made.name_ = prefix + run_id;
-  TRY(sys::MakeDirectory(made.base_.get(), made.name_, 0700));
+  TRY(sys::MakeDirectory(made.base_.get(), made.name_, mode));
   made.directory_ =
       TRY(sys::OpenAt2(made.base_.get(), made.name_, kDirectory, sys::kResolveBeneath));
   TRY(sys::Lock(made.directory_.get(), LOCK_EX | LOCK_NB));

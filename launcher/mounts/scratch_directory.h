@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,9 @@ class ScratchDirectory {
   // `purpose` and `run_id` are plain names: the directory is "taskcell-<purpose>-<uid>-<run id>".
   static Result<ScratchDirectory> Make(std::string_view purpose, const std::string& run_id);
 
+  // The same below /tmp and 0711: other users reach what they know the name of.
+  static Result<ScratchDirectory> MakePassable(std::string_view purpose, const std::string& run_id);
+
   ScratchDirectory() = default;
   ScratchDirectory(ScratchDirectory&&) noexcept = default;
   ScratchDirectory& operator=(ScratchDirectory&&) = delete;
@@ -26,6 +31,9 @@ class ScratchDirectory {
   int fd() const { return directory_.get(); }
 
  private:
+  static Result<ScratchDirectory> MakeIn(const std::string& base, std::string_view purpose,
+                                         const std::string& run_id, mode_t mode);
+
   UniqueFd base_;  // the directory that holds it
   std::string name_;
   std::string path_;

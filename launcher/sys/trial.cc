@@ -16,6 +16,12 @@ int32_t TrySyscall(long number, uint64_t first, uint64_t second, uint64_t third,
   return result < 0 ? errno : 0;
 }
 
+int64_t RawSyscall(long number, uint64_t first, uint64_t second, uint64_t third, uint64_t fourth,
+                   uint64_t fifth, uint64_t sixth) {
+  long result = ::syscall(number, first, second, third, fourth, fifth, sixth);
+  return result < 0 ? -int64_t{errno} : int64_t{result};
+}
+
 int32_t TryClone(uint64_t flags) {
   long pid = ::syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
   if (pid < 0) return errno;

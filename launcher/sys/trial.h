@@ -13,6 +13,10 @@ namespace taskcell::sys {
 int32_t TrySyscall(long number, uint64_t first = 0, uint64_t second = 0, uint64_t third = 0,
                    uint64_t fourth = 0, uint64_t fifth = 0, uint64_t sixth = 0);
 
+// The same call, and what the kernel itself answers: 0 or more, or -errno.
+int64_t RawSyscall(long number, uint64_t first = 0, uint64_t second = 0, uint64_t third = 0,
+                   uint64_t fourth = 0, uint64_t fifth = 0, uint64_t sixth = 0);
+
 // clone(2) with SIGCHLD and `flags`, as a fork: a child that comes into being exits at once and is
 // reaped.
 int32_t TryClone(uint64_t flags);

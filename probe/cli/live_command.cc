@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include "launcher/base/text.h"
 #include "launcher/native/values.h"
@@ -38,13 +39,9 @@ template <typename Probe>
 int Run(const LiveOptions& options, Probe probe) {
   Result<live::Asked> asked = ParseAsked(options);
   if (!asked.ok()) return Complain(asked.error());
-  Result<UniqueFd> ending = sys::CatchTermination();
-  if (!ending.ok()) return Complain(ending.error());
-  auto stopped = [&ending] {
-    Result<short> ready = sys::Poll(ending->get(), POLLIN, 0);
-    return !ready.ok() || ready.value() != 0;
-  };
-  return Show(probe(asked.value(), stopped), options);
+  Result<std::function<bool()>> stopped = CatchStop();
+  if (!stopped.ok()) return Complain(stopped.error());
+  return Show(probe(asked.value(), stopped.value()), options);
 }
 
 std::string RuntimeDirectory() {
@@ -87,12 +84,24 @@ Result<Endpoint> ChooseProbeEndpoint(const std::string& engine, EndpointSettings
                                   "' is no engine: auto, docker, podman, native or unix:///path"));
 }
 
+Result<Endpoint> FindProbeEndpoint(const std::string& engine) {
+  return ChooseProbeEndpoint(engine, SettingsFromEnvironment(""), RuntimeDirectory(),
+                             ::geteuid() == 0);
+}
+
+Result<std::function<bool()>> CatchStop() {
+  auto ending = std::make_shared<UniqueFd>(TRY(sys::CatchTermination()));
+  return std::function<bool()>([ending] {
+    Result<short> ready = sys::Poll(ending->get(), POLLIN, 0);
+    return !ready.ok() || ready.value() != 0;
+  });
+}
+
 int LiveCommand(const LiveOptions& options) { return Run(options, live::ProbeNative); }
 
 int EngineCommand(const EngineOptions& options) {
   if (options.engine == "native") return Run(options.live, live::ProbeNative);
-  Result<Endpoint> endpoint = ChooseProbeEndpoint(options.engine, SettingsFromEnvironment(""),
-                                                  RuntimeDirectory(), ::geteuid() == 0);
+  Result<Endpoint> endpoint = FindProbeEndpoint(options.engine);
   if (!endpoint.ok()) {
     if (endpoint.error().kind == Kind::kUsage) return Complain(endpoint.error());
     live::Report report;

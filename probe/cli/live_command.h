@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "launcher/base/result.h"
@@ -37,5 +38,12 @@ Result<live::Asked> ParseAsked(const LiveOptions& options);
 // and who asks; anything else is kUsage. The rules for what is set are ChooseEndpoint's.
 Result<Endpoint> ChooseProbeEndpoint(const std::string& engine, EndpointSettings settings,
                                      const std::string& runtime_directory, bool is_root);
+
+// The same with what the environment of this process says.
+Result<Endpoint> FindProbeEndpoint(const std::string& engine);
+
+// Makes SIGINT, SIGTERM and SIGHUP be kept in mind instead of ending this process, and returns what
+// tells whether one came. To be called once.
+Result<std::function<bool()>> CatchStop();
 
 }  // namespace taskcell::probe

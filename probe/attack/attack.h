@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probe/attack/report.h"
+#include "probe/attack/world.h"
+#include "probe/engine/endpoint.h"
+#include "probe/live/live.h"
+
+namespace taskcell::attack {
+
+// The payloads that `names` (of payloads or topics) stand for, in their order; all where there is
+// no name. kUsage for a name that is neither.
+Result<std::vector<const Payload*>> Choose(const std::vector<std::string>& names);
+
+// Tries each payload outside, then in a cell of its own that `engine` makes, and judges. `stopped`
+// is asked between them, and ends it with the code "stopped".
+Report Attack(probe::CellEngine& engine, const live::Setting& setting, World& world,
+              std::span<const Payload* const> payloads, const std::function<bool()>& stopped);
+
+// The same with cells that taskcell-launch makes on this host, or with containers of the engine at
+// `endpoint`, of an image made on the spot. Nothing is left behind, as with taskcell-probe live.
+Report AttackNative(std::span<const Payload* const> payloads, const std::function<bool()>& stopped);
+Report AttackEngine(const probe::Endpoint& endpoint, std::span<const Payload* const> payloads,
+                    const std::function<bool()>& stopped);
+
+}  // namespace taskcell::attack

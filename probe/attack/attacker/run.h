@@ -1,0 +1,12 @@
+#pragma once
+
+#include "probe/attack/payload.h"
+
+namespace taskcell::attack {
+
+// Tries one payload in the way it asks for and writes its outcome to `out` as one line (see
+// OutcomeLine). Payloads of another way than kInChild may end this process. Returns false where
+// the outcome could not be written.
+bool RunPayload(const Payload& payload, const Targets& targets, int out);
+
+}  // namespace taskcell::attack

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "probe/attack/payload.h"
+
+namespace taskcell::attack {
+
+enum class Verdict : uint8_t { kContained, kEscaped, kNotProvable };
+std::string_view Name(Verdict verdict);  // "contained", "escaped", "not_provable"
+
+// One payload and what is known of it.
+struct Row {
+  const Payload* payload = nullptr;
+  Attempted outside;
+  Attempted inside;
+  std::vector<std::string> changes;  // outside of the cell, by the attempt
+  Verdict verdict = Verdict::kNotProvable;
+  std::string why;  // what makes it no proof, or an escape; empty where it is contained
+};
+
+// Escaped: it got through inside, or something outside is no longer as it was. Not provable: it did
+// not get through outside either, so that its failure inside proves nothing; or it failed inside in
+// a way that is not the cell's. Fills verdict and why from the rest. Pure.
+void Judge(Row& row);
+
+struct Report {
+  std::string engine;
+  std::optional<Error> refusal;  // why not everything was tried
+  std::vector<Row> rows;
+  std::vector<std::string> differences;  // of the cells from their plan
+  std::vector<std::string> warnings;
+  uint64_t wall_ms = 0;
+};
+
+std::size_t Count(const Report& report, Verdict verdict);
+
+// Escaped where any row is; contained where at least one row is, nothing refused, and no row failed
+// inside in a way that is not the cell's; else not provable. Pure.
+Verdict Overall(const Report& report);
+
+}  // namespace taskcell::attack

@@ -1,0 +1,148 @@
+#include "probe/attack/trial.h"
+
+#include <csignal>
+#include <optional>
+
+#include "launcher/base/text.h"
+#include "launcher/gate/gate_host.h"
+#include "launcher/native/request.h"
+#include "launcher/sys/signals.h"
+#include "probe/attack/outcome.h"
+#include "probe/live/leftovers.h"
+
+namespace taskcell::attack {
+namespace {
+
+using Clock = gate::GateHost::Clock;
+
+constexpr std::chrono::milliseconds kAttestationWait{10'000};
+constexpr std::chrono::milliseconds kHandOverWait{5'000};
+constexpr uint64_t kLongestMs = 10'000;
+// How much later than the cell itself its deadline is kept from outside.
+constexpr std::chrono::milliseconds kOutsideMargin{50};
+
+// Keeps the one line that tells the outcome, and cancels a job that prints more than it may.
+class AttackerOutput : public gate::OutputSink {
+ public:
+  AttackerOutput(const Payload& payload, uint64_t bound) : payload_(payload), bound_(bound) {}
+
+  bool OnStdout(std::string_view bytes) override {
+    total_ += bytes.size();
+    if (total_ > bound_) return false;
+    for (char c : bytes) {
+      if (c == '\n') {
+        Result<Attempted> told = ParseOutcome(line_, payload_.name);
+        if (told.ok()) outcome = std::move(told).value();
+        line_.clear();
+      } else if (line_.size() < kMaxLineBytes) {
+        line_ += c;
+      }
+    }
+    return true;
+  }
+  bool OnStderr(std::string_view bytes) override {
+    errors += bytes.substr(0, kMaxLineBytes - std::min(errors.size(), kMaxLineBytes));
+    return true;
+  }
+
+  std::optional<Attempted> outcome;
+  std::string errors;
+
+ private:
+  static constexpr std::size_t kMaxLineBytes = 4096;
+
+  const Payload& payload_;
+  uint64_t bound_;
+  uint64_t total_ = 0;
+  std::string line_;
+};
+
+cell::Job JobFor(const Payload& payload, const Targets& targets) {
+  cell::Job job;
+  job.argv = {Text(kToolsInside, "/attacker")};
+  for (std::string& word : TargetWords(targets)) job.argv.push_back(std::move(word));
+  job.argv.emplace_back(payload.name);
+  job.environment = {"PATH=/"};
+  job.working_directory = "/";
+  job.stdio = cell::JobStdio::kRelay;
+  job.timeout_ms = payload.way == Way::kDeadline ? targets.deadline_ms : kLongestMs;
+  return job;
+}
+
+// What a job that said nothing came to: it was ended, by whom shows in how.
+Attempted Silent(const gate::JobEnd& end, const std::string& errors) {
+  if (end.outcome == gate::JobOutcome::kRefused)
+    return {end.refusal.err, Text("the job was not started: ", end.refusal.text)};
+  if (end.outcome != gate::JobOutcome::kExited) return {EIO, "process 1 of the cell went away"};
+  if (end.cancelled) return {-SIGKILL, "ended from outside"};
+  if (end.exit.reason == cell::ExitReason::kDeadline || end.deadline_passed)
+    return {-SIGKILL, "ended at the deadline"};
+  if (end.exit.signal != 0) return {-end.exit.signal, "killed"};
+  if (end.exit.code == 0) return {kEndedAlong, "ended with the job"};
+  return {EIO, Text("exit status ", end.exit.code, " ", Printable(errors))};
+}
+
+bool SameLimits(const cell::LimitsSeen& a, const cell::LimitsSeen& b) {
+  return a.memory_bytes == b.memory_bytes && a.memory_and_swap_bytes == b.memory_and_swap_bytes &&
+         a.pids == b.pids && a.cpu_quota_us == b.cpu_quota_us && a.cpu_period_us == b.cpu_period_us;
+}
+
+Status RunIn(probe::RunningCell& cell, cell::Engine engine, World& world, const Payload& payload,
+             Trial& trial) {
+  gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate()));
+  cell::Attestation seen;
+  seen.inside = TRY(gate.Attest(false, Clock::now() + kAttestationWait)).inside;
+  seen.outside = TRY(cell.Observe());
+  for (const cell::Mismatch& mismatch : cell::Compare(cell.plan(), engine, seen))
+    trial.differences.push_back(cell::Describe(mismatch));
+  Targets targets = world.inside();
+  cell::Job job = JobFor(payload, targets);
+  AttackerOutput output(payload, targets.output_bytes);
+  TRY(world.Settle());
+  TRY(gate.HandOver(job, Clock::now() + kHandOverWait));
+  auto deadline = Clock::now() + std::chrono::milliseconds(job.timeout_ms) + kOutsideMargin;
+  gate::JobEnd end = TRY(gate.Pump(output, deadline));
+  trial.inside = output.outcome ? *output.outcome : Silent(end, output.errors);
+  trial.changes = world.Changes();
+  // With process 1 gone there is no cgroup left to look at.
+  Result<cell::OutsideAttestation> after = cell.Observe();
+  if (after.ok() && !SameLimits(after->limits, seen.outside.limits))
+    trial.changes.push_back("the limits of the cell's cgroup changed");
+  (void)gate.Done();  // ignoring: the cell is removed either way
+  return Ok();
+}
+
+}  // namespace
+
+cell::CellPlan PlanAttacked(const live::Setting& setting, const Targets& targets) {
+  live::Asked asked;
+  asked.limits.memory_bytes = targets.memory_bytes;
+  asked.limits.pids = targets.pids;
+  asked.limits.cpu_millis = targets.cpu_millis;
+  asked.limits.nofile = targets.nofile;
+  cell::CellPlan plan = live::PlanProbe(asked, setting.uid, setting.gid);
+  plan.home_label = live::kProbeHomeLabel;
+  plan.root = setting.root;
+  plan.root_source = setting.root_source;
+  plan.mounts = setting.mounts;
+  return plan;
+}
+
+Result<Trial> TryInside(probe::CellEngine& engine, const live::Setting& setting, World& world,
+                        const Payload& payload) {
+  cell::CellPlan plan = PlanAttacked(setting, world.inside());
+  plan.run_id = TRY(native::MakeRunId());
+  plan.deadline_unix_ms = sys::UnixMs() + live::kAbandonedAfterMs;
+  std::unique_ptr<probe::RunningCell> cell = TRY(engine.Make(std::move(plan), setting.places));
+  Trial trial;
+  for (const std::string& warning : cell->warnings())
+    trial.warnings.push_back(Text("the engine warned: ", Printable(warning)));
+  Status ran = RunIn(*cell, engine.kind(), world, payload, trial);
+  Status removed = cell->Remove();
+  // A process that is left keeps the cgroup.
+  if (!removed.ok()) trial.changes.push_back(Text("left behind: ", removed.error().text));
+  if (ran.ok()) return trial;
+  return std::move(ran).error();
+}
+
+}  // namespace taskcell::attack

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "probe/attack/payload.h"
+#include "probe/attack/world.h"
+#include "probe/live/live.h"
+
+namespace taskcell::attack {
+
+// What one payload did in a cell of its own.
+struct Trial {
+  Attempted inside;
+  std::vector<std::string> changes;      // outside, of what no payload may change
+  std::vector<std::string> differences;  // of the cell from its plan
+  std::vector<std::string> warnings;
+};
+
+// The cell that is attacked, but for its run id. `setting` says what it is made of. Pure.
+cell::CellPlan PlanAttacked(const live::Setting& setting, const Targets& targets);
+
+// Makes a cell, lets the payload loose in it whatever the attestation says (that is the point: the
+// payloads are harmless one by one), looks at the host and the cell's limits again, and removes the
+// cell. An Error says that there was no cell to attack, with the code of what was in the way.
+Result<Trial> TryInside(probe::CellEngine& engine, const live::Setting& setting, World& world,
+                        const Payload& payload);
+
+}  // namespace taskcell::attack

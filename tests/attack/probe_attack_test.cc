@@ -1,0 +1,111 @@
+// taskcell-probe attack as a program: every payload gets through outside, is contained in a native
+// cell, and nothing is left.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "probe/attack/payload.h"
+#include "tests/support/launch.h"
+
+namespace taskcell::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class ProbeAttackTest : public LaunchTest {
+ protected:
+  Outcome Attack(std::vector<std::string> arguments, bool as_root) const {
+    arguments.insert(arguments.begin(), {Program("taskcell-probe"), "attack"});
+    RunOptions options;
+    if (!as_root) options.user = user_;
+    return test::Run(arguments, options);
+  }
+};
+
+std::set<std::string> Topics() {
+  std::set<std::string> topics;
+  for (const attack::Payload& payload : attack::AllPayloads())
+    topics.insert(std::string(payload.topic));
+  return topics;
+}
+
+// What neither user nor root of this host can show, with what the kernel answers outside: it lacks
+// the thing.
+const std::map<std::string, std::set<std::string>> kLacking = {
+    {"x32-call", {"ENOSYS"}},
+    {"port-access", {"ENOSYS"}},
+};
+
+class TopicTest : public ProbeAttackTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void ExpectContained(bool as_root) const {
+    Outcome outcome = Attack({GetParam(), "--json"}, as_root);
+    ASSERT_EQ(outcome.out.substr(0, 1), "{") << outcome.err;
+    Json report = Json::parse(outcome.out);
+    EXPECT_TRUE(report["refusal"].is_null()) << report["refusal"];
+    EXPECT_EQ(report["differences"], Json::array());
+    EXPECT_FALSE(report["attacks"].empty());
+    for (const Json& row : report["attacks"]) {
+      if (row["verdict"] == "contained") continue;
+      SCOPED_TRACE(row.dump());
+      EXPECT_EQ(row["verdict"], "not_provable");
+      EXPECT_NE(row["outside"]["result"], 0);
+      // An ordinary user lacks what takes root to show; root lacks only what the kernel does.
+      if (!as_root && (row["control"] == "root" || row["control"] == "group")) continue;
+      if (!as_root && row["outside"]["name"] == "ENOENT") continue;  // what only root can lay out
+      auto lacking = kLacking.find(row["attack"]);
+      ASSERT_NE(lacking, kLacking.end());
+      EXPECT_TRUE(lacking->second.contains(row["outside"]["name"]));
+    }
+    EXPECT_EQ(outcome.status, report["overall"] == "contained" ? 0 : 3);
+  }
+};
+
+TEST_P(TopicTest, IsContainedInACellOfAnOrdinaryUser) { ExpectContained(false); }
+TEST_P(TopicTest, IsContainedInACellOfRoots) { ExpectContained(true); }
+
+INSTANTIATE_TEST_SUITE_P(Each, TopicTest, testing::ValuesIn(Topics()), [](const auto& row) {
+  std::string name = row.param;
+  name[0] = static_cast<char>(std::toupper(name[0]));
+  return name;
+});
+
+TEST_F(ProbeAttackTest, TheListTriesNothing) {
+  RunOptions options;
+  options.user = User{"none", 64000, 64000, "/"};  // could make no cell
+  Outcome outcome = test::Run({Program("taskcell-probe"), "attack", "--list"}, options);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("user-namespace"), std::string::npos);
+}
+
+TEST_F(ProbeAttackTest, WithoutACellThereIsNoVerdict) {
+  RunOptions options;
+  options.user = User{"none", 64000, 64000, "/"};
+  Outcome outcome = test::Run({Program("taskcell-probe"), "attack", "uid-0"}, options);
+  EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("there was no cell to attack (native)\n")) << outcome.out;
+  EXPECT_NE(outcome.out.find("[resource_limits_unenforced]"), std::string::npos) << outcome.out;
+}
+
+TEST_F(ProbeAttackTest, AnUnusableCommandLineIsUsage) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"no-such-attack"}, {"--json", "--sarif"}, {"--engine", "x", "uid-0"}, {"--what"}}) {
+    Outcome outcome = Attack(arguments, false);
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err, "");
+  }
+}
+
+TEST_F(ProbeAttackTest, TheAttackerDoesNothingOutsideOfACell) {
+  Outcome outcome = test::Run({Program("taskcell-attacker"), "uid-0"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("taskcell-probe attack"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace taskcell::test
