@@ -75,6 +75,10 @@ struct CellPlan {
   std::vector<std::string> image_environment;
 };
 
+// RLIMIT_CORE of a job: less than any dump has, and unlike 0 it stops the kernel from piping one to
+// the host's handler too (core(5): "a limit of 1 ... is treated specially").
+inline constexpr uint64_t kCoreBytes = 1;
+
 inline constexpr std::size_t kMaxPlannedMounts = 256;  // binds and tmpfs together
 inline constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its NUL
 

@@ -144,8 +144,8 @@ void CompareWitness(const CellPlan& plan, const InsideAttestation& seen, Mismatc
     found.AddLimit("limits.nofile", std::to_string(plan.limits.nofile),
                    std::to_string(seen.witness_nofile));
   }
-  if (seen.witness_core != 0) {
-    found.AddLimit("limits.core", "0", std::to_string(seen.witness_core));
+  if (seen.witness_core > kCoreBytes) {
+    found.AddLimit("limits.core", Text("at most ", kCoreBytes), std::to_string(seen.witness_core));
   }
 }
 

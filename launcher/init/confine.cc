@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "launcher/base/mount_info.h"
@@ -95,7 +96,9 @@ Status DieBeforeInit() {
 }
 
 Status ApplyLimits(const Confinement& confinement) {
-  TRY(sys::SetResourceLimit(RLIMIT_CORE, 0));
+  // Where whoever started this allows none at all, no process here may raise that.
+  uint64_t core = std::min(cell::kCoreBytes, TRY(sys::ResourceLimit(RLIMIT_CORE)));
+  TRY(sys::SetResourceLimit(RLIMIT_CORE, core));
   if (confinement.nofile == 0) return Ok();
   return sys::SetResourceLimit(RLIMIT_NOFILE, confinement.nofile);
 }

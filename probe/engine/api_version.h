@@ -14,11 +14,10 @@ struct ApiVersion {
   std::string Name() const { return "1." + std::to_string(minor); }
 };
 
-// What this client can speak. Below kOldestApi an engine knows none of the fields a cell needs.
-inline constexpr ApiVersion kOldestApi{38};
+// What this client can speak. Below kOldestApi (Docker 20.10) an engine cannot be asked for a
+// cgroup namespace of the container's own.
+inline constexpr ApiVersion kOldestApi{41};
 inline constexpr ApiVersion kNewestApi{51};
-// From here CgroupnsMode exists.
-inline constexpr ApiVersion kCgroupnsApi{41};
 
 // Parses "1.41"; an Error of kind kViolation otherwise.
 Result<ApiVersion> ParseApiVersion(std::string_view text);

@@ -95,7 +95,7 @@ Result<ImageAnswer> EngineClient::InspectImage(const std::string& image) {
 
 Result<CreateAnswer> EngineClient::Create(const CreateRequest& request) {
   if (minor_ < 0) TRY(Negotiate());
-  CreateCall call = TRY(EncodeCreate(request, ApiVersion{minor_}));
+  CreateCall call = TRY(EncodeCreate(request));
   HttpAnswer answer =
       TRY(Call("POST", Text("/containers/create?name=", Escape(call.name)), std::move(call.body)));
   if (answer.status == kNotFound) return Refused("container create", answer, "image_missing");

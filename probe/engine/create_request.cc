@@ -72,7 +72,7 @@ void AppendMounts(JsonText& json, const cell::CellPlan& plan) {
   json.Close(']');
 }
 
-void AppendHostConfig(JsonText& json, const CreateRequest& request, ApiVersion version) {
+void AppendHostConfig(JsonText& json, const CreateRequest& request) {
   const cell::CellPlan& plan = request.plan;
   json.Key("HostConfig").Open('{');
   json.Key("AutoRemove").Bool(true);
@@ -82,13 +82,13 @@ void AppendHostConfig(JsonText& json, const CreateRequest& request, ApiVersion v
   AppendStrings(json, "CapDrop", {"ALL"});
   AppendStrings(json, "SecurityOpt", {"no-new-privileges:true"});
   json.Key("IpcMode").String("private");
-  if (version.minor >= kCgroupnsApi.minor) json.Key("CgroupnsMode").String("private");
+  json.Key("CgroupnsMode").String("private");
   json.Key("Memory").Unsigned(plan.limits.memory_bytes);
   json.Key("MemorySwap").Unsigned(plan.limits.memory_bytes);  // memory and swap together
   json.Key("PidsLimit").Unsigned(plan.limits.pids);
   json.Key("NanoCpus").Unsigned(plan.limits.cpu_millis * kNanoCpusPerMilli);
   json.Key("Ulimits").Open('[');
-  AppendUlimit(json, "core", 0);
+  AppendUlimit(json, "core", cell::kCoreBytes);
   AppendUlimit(json, "nofile", plan.limits.nofile);
   json.Close(']');
   json.Key("LogConfig").Open('{').Key("Type").String("none").Close('}');
@@ -121,7 +121,7 @@ Status CheckSayable(const CreateRequest& request) {
 
 std::string ContainerName(const std::string& run_id) { return "dudu-task-" + run_id; }
 
-Result<CreateCall> EncodeCreate(const CreateRequest& request, ApiVersion version) {
+Result<CreateCall> EncodeCreate(const CreateRequest& request) {
   TRY(CheckSayable(request));
   const cell::CellPlan& plan = request.plan;
   JsonText json;
@@ -144,7 +144,7 @@ Result<CreateCall> EncodeCreate(const CreateRequest& request, ApiVersion version
   json.Key("AttachStdin").Bool(false).Key("AttachStdout").Bool(false);
   json.Key("AttachStderr").Bool(false).Key("OpenStdin").Bool(false).Key("Tty").Bool(false);
   AppendLabels(json, plan);
-  AppendHostConfig(json, request, version);
+  AppendHostConfig(json, request);
   json.Close('}');
   return CreateCall{ContainerName(plan.run_id), json.text()};
 }

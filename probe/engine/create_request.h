@@ -36,6 +36,6 @@ struct CreateCall {
   std::string name;
   std::string body;
 };
-Result<CreateCall> EncodeCreate(const CreateRequest& request, ApiVersion version);
+Result<CreateCall> EncodeCreate(const CreateRequest& request);
 
 }  // namespace taskcell::probe

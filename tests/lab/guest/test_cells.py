@@ -26,6 +26,25 @@ class Cells(Case):
     def test_stranger_is_refused(self):
         self.assert_refused(places.dropped("erin"), "resource_limits_unenforced", "administrator", "What to do")
 
+    def test_crash_reaches_no_handler_of_the_host(self):
+        crash = ["python3", "-c", "import os; os.abort()"]
+        seen = "/run/core-seen"
+        with open("/proc/sys/kernel/core_pattern", "r+", encoding="ascii") as pattern:
+            before = pattern.read()
+            pattern.seek(0)
+            pattern.write(f"|/usr/bin/dd of={seen}")
+        try:
+            # A limit of 0 does not stop a handler: the kernel pipes the dump all the same.
+            subprocess.run(["sh", "-c", 'ulimit -c 0; exec "$@"', "sh", *crash], check=False)
+            self.assertTrue(os.path.exists(seen), "control: the handler is called")
+            os.remove(seen)
+            ran = self.launch(places.handed("taskcell-test"), *crash)
+            self.assertEqual(ran.report["signal"], 6, ran.stderr)
+            self.assertFalse(os.path.exists(seen))
+        finally:
+            with open("/proc/sys/kernel/core_pattern", "w", encoding="ascii") as pattern:
+                pattern.write(before)
+
 
 class X32(Case):
     """On a kernel that answers x32's calls."""

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "launcher/base/text.h"
+#include "launcher/cell/cell_plan.h"
 #include "launcher/cell/denied_calls.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
@@ -41,7 +42,7 @@ TEST(AttestTest, TheWitnessTriedEveryRowAndEachWasDenied) {
   cell::InsideAttestation seen = cell.Attestation();
   EXPECT_EQ(seen.witness_seccomp_mode, 2U);
   EXPECT_EQ(seen.landlock_applied, seen.landlock_abi > 0);
-  EXPECT_EQ(seen.witness_core, 0U);
+  EXPECT_EQ(seen.witness_core, cell::kCoreBytes);
   std::size_t rows = 0;
   for (const cell::DeniedCallRule& rule : cell::DeniedCallRules()) {
     if (!cell::RuleApplies(rule, seen.landlock_abi)) continue;

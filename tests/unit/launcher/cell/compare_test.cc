@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
         Deviation{"Seccomp", "seccomp", [](Seen s) { s.inside.witness_seccomp_mode = 0; }},
         Deviation{"Landlock", "landlock", [](Seen s) { s.inside.landlock_applied = false; }},
         Deviation{"Nofile", "limits.nofile", [](Seen s) { ++s.inside.witness_nofile; }, true},
-        Deviation{"Core", "limits.core", [](Seen s) { s.inside.witness_core = 1; }, true},
+        Deviation{"Core", "limits.core", [](Seen s) { s.inside.witness_core = 2; }, true},
         Deviation{"RowTwice", "denied:mount",
                   [](Seen s) {
                     s.inside.denied_calls.push_back({"mount", EPERM});

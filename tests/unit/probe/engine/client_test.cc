@@ -33,7 +33,7 @@ TEST(NegotiateTest, NoVersionInCommonNamesBothSidesAndWhoMustUpdate) {
   auto old = NegotiateApi({12}, {kOldestApi.minor - 1});
   ASSERT_FALSE(old.ok());
   EXPECT_EQ(old.error().code, "engine_unsupported");
-  EXPECT_NE(old.error().text.find("1.37"), std::string::npos);
+  EXPECT_NE(old.error().text.find("1.40"), std::string::npos);
   EXPECT_NE(old.error().text.find("update the engine"), std::string::npos);
   auto far = NegotiateApi({kNewestApi.minor + 1}, {99});
   ASSERT_FALSE(far.ok());
@@ -66,9 +66,9 @@ TEST(NegotiateTest, AnEngineThatRefusesOldVersionsIsAskedInOneItServes) {
 
 TEST(NegotiateTest, AnOldEngineIsSpokenToInItsOwnVersion) {
   FakeEngine engine([](const FakeEngine::Request& request) {
-    if (request.target == "/_ping") return WithVersion(200, "OK", "1.38");
-    if (request.target == "/v1.38/info") return WithVersion(200, "{}", "1.38");
-    return WithVersion(400, R"({"message":"client version is too new"})", "1.38");
+    if (request.target == "/_ping") return WithVersion(200, "OK", "1.41");
+    if (request.target == "/v1.41/info") return WithVersion(200, "{}", "1.41");
+    return WithVersion(400, R"({"message":"client version is too new"})", "1.41");
   });
   EngineClient client = ClientOf(engine);
   EXPECT_TRUE(client.Info().ok());
@@ -77,8 +77,8 @@ TEST(NegotiateTest, AnOldEngineIsSpokenToInItsOwnVersion) {
 TEST(NegotiateTest, TheVersionIsAskedForWhereThePingSaysNone) {
   FakeEngine engine([](const FakeEngine::Request& request) {
     if (request.target == "/version")
-      return WithVersion(200, R"({"ApiVersion":"1.40","MinAPIVersion":"1.12"})", "1.40");
-    if (request.target == "/v1.40/info") return WithVersion(200, "{}", "1.40");
+      return WithVersion(200, R"({"ApiVersion":"1.42","MinAPIVersion":"1.12"})", "1.42");
+    if (request.target == "/v1.42/info") return WithVersion(200, "{}", "1.42");
     return std::string("HTTP/1.1 404 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   });
   EngineClient client = ClientOf(engine);

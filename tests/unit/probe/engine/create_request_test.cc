@@ -34,8 +34,8 @@ CreateRequest Example() {
   return request;
 }
 
-Json Body(const CreateRequest& request, ApiVersion version = {41}) {
-  auto call = EncodeCreate(request, version);
+Json Body(const CreateRequest& request) {
+  auto call = EncodeCreate(request);
   EXPECT_TRUE(call.ok()) << call.error().text;
   return Json::parse(call.value().body);
 }
@@ -58,7 +58,7 @@ TEST(CreateRequestTest, TheWholeBodyIsWhatThePlanAsksFor) {
       "CapDrop":["ALL"], "SecurityOpt":["no-new-privileges:true"],
       "IpcMode":"private", "CgroupnsMode":"private",
       "Memory":67108864, "MemorySwap":67108864, "PidsLimit":32, "NanoCpus":500000000,
-      "Ulimits":[{"Name":"core","Soft":0,"Hard":0},{"Name":"nofile","Soft":1024,"Hard":1024}],
+      "Ulimits":[{"Name":"core","Soft":1,"Hard":1},{"Name":"nofile","Soft":1024,"Hard":1024}],
       "LogConfig":{"Type":"none"},
       "Tmpfs":{"/tmp":"rw,exec,nosuid,nodev,size=4096,mode=1777,uid=100000,gid=100001",
                "/workspace":"rw,exec,nosuid,nodev,size=8192,mode=0700,uid=100000,gid=100001"},
@@ -70,20 +70,15 @@ TEST(CreateRequestTest, TheWholeBodyIsWhatThePlanAsksFor) {
 }
 
 TEST(CreateRequestTest, TheNameIsTheRuns) {
-  EXPECT_EQ(EncodeCreate(Example(), {41})->name, "dudu-task-" + std::string(32, 'a'));
-}
-
-TEST(CreateRequestTest, CgroupnsModeIsSentFromTheVersionThatHasIt) {
-  EXPECT_TRUE(Body(Example(), {41})["HostConfig"].contains("CgroupnsMode"));
-  EXPECT_FALSE(Body(Example(), {40})["HostConfig"].contains("CgroupnsMode"));
+  EXPECT_EQ(EncodeCreate(Example())->name, "dudu-task-" + std::string(32, 'a'));
 }
 
 TEST(CreateRequestTest, WhatCannotBeSaidIsRefused) {
-  ASSERT_TRUE(EncodeCreate(Example(), {41}).ok());
+  ASSERT_TRUE(EncodeCreate(Example()).ok());
   auto refused = [](auto change) {
     CreateRequest request = Example();
     change(request);
-    return !EncodeCreate(request, {41}).ok();
+    return !EncodeCreate(request).ok();
   };
   EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.mounts[0].source = "/srv/\xff"; }));
   EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.mounts[0].writable = true; }));
@@ -123,7 +118,7 @@ TEST(CreateRequestTest, NoRequestEverAsksForMoreThanACell) {
     plan.limits.pids = 1 + random() % 70000;
     plan.mounts[0].source = word();
     plan.tmpfs[2].target = round % 2 == 0 ? "/data" : word();
-    auto call = EncodeCreate(request, {static_cast<int>(38 + random() % 14)});
+    auto call = EncodeCreate(request);
     if (!call.ok()) continue;  // a target that CheckPlan refuses
     ++encoded;
     Json json = Json::parse(call->body);
