@@ -1,6 +1,7 @@
 #include "launcher/sys/new_file.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,10 +18,7 @@ namespace fs = std::filesystem;
 
 class NewFileTest : public testing::Test {
  protected:
-  NewFileTest() : directory_(testing::TempDir() + "new_file_test") {
-    fs::remove_all(directory_);
-    fs::create_directory(directory_);
-  }
+  void SetUp() override { ASSERT_NE(::mkdtemp(directory_.data()), nullptr); }
   ~NewFileTest() override { fs::remove_all(directory_); }
 
   std::size_t Files() const {
@@ -28,7 +26,7 @@ class NewFileTest : public testing::Test {
         std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
   }
 
-  const std::string directory_;
+  std::string directory_ = testing::TempDir() + "new-file-XXXXXX";
 };
 
 TEST_F(NewFileTest, IsWholePrivateAndAlone) {
