@@ -50,10 +50,11 @@ std::optional<uint64_t> Millis(uint64_t quota_us, uint64_t period_us) {
   return quota_us * 1000 / period_us;
 }
 
-// The limit one level sets; nullopt where its file is there and says none.
+// The limit one level sets; nullopt where its file says none, or cannot be read.
 std::optional<uint64_t> LimitOf(const Level& level, bool unified, Controller controller) {
   const sys::FileSeen& file = level.File(LimitFile(unified, controller));
-  if (!file.present()) return kUnlimited;
+  if (file.absent()) return kUnlimited;
+  if (!file.present()) return std::nullopt;
   if (controller != Controller::kCpu) return ParseLimit(Trim(file.text));
   std::string text =
       unified ? file.text : Text(file.text, ' ', level.File("cpu.cfs_period_us").text);
@@ -282,7 +283,9 @@ void FindOuterLimit(const Question& question, Diagnosis& diagnosis) {
     std::optional<uint64_t> limit = LimitOf(level, unified, question.controller);
     if (!limit) {
       if (diagnosis.fault == Fault::kNone) {
-        Explain(question, {Fault::kContradiction, &level, file}, diagnosis);
+        bool read = level.File(file).present();
+        Fault fault = read ? Fault::kContradiction : Fault::kUnreadable;
+        Explain(question, {fault, &level, file}, diagnosis);
         diagnosis.place.clear();
       }
       continue;

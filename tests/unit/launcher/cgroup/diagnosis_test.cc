@@ -268,6 +268,14 @@ TEST_F(UnifiedHost, MissingAndUnreadableEvidenceIsUnknown) {
   }
 }
 
+TEST_F(UnifiedHost, LimitThatCannotBeReadIsUnknown) {
+  host.Forbid(kSlice + "/memory.max", EACCES);
+  Diagnosis memory = Ask(host, Controller::kMemory);
+  EXPECT_DIAGNOSIS(memory, "unknown", "none");
+  EXPECT_EQ(memory.file, kSlice + "/memory.max");
+  EXPECT_THAT(memory.reason, HasSubstr("cannot be read"));
+}
+
 TEST_F(UnifiedHost, LimitThatIsNoneIsUnknown) {
   host.Put(kSlice + "/memory.max", "10Q\n");
   Diagnosis memory = Ask(host, Controller::kMemory);
