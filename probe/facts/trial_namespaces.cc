@@ -29,11 +29,15 @@ Status MapOwnIds(uid_t uid, gid_t gid) {
   return sys::WriteControl(AT_FDCWD, "/proc/self/gid_map", Text("0 ", gid, " 1"));
 }
 
-Status EnterNamespaces() {
+Status EnterUserNamespace(int other_flags) {
   uid_t uid = ::geteuid();
   gid_t gid = ::getegid();
-  TRY(sys::Unshare(CLONE_NEWUSER | CLONE_NEWNS));
-  TRY(MapOwnIds(uid, gid));
+  TRY(sys::Unshare(CLONE_NEWUSER | other_flags));
+  return MapOwnIds(uid, gid);
+}
+
+Status EnterNamespaces() {
+  TRY(EnterUserNamespace(CLONE_NEWNS));
   return sys::MakeAllMountsPrivate();  // where AppArmor's restriction shows
 }
 
@@ -95,6 +99,24 @@ std::string TypeName(uint64_t magic) {
   }
 }
 
+uint64_t TypeOf(const std::string& path) {
+  Result<UniqueFd> directory = sys::Open(path, O_PATH | O_DIRECTORY);
+  if (!directory.ok()) return 0;
+  Result<sys::FileSystem> system = sys::FileSystemOf(directory->get());
+  return system.ok() ? system->type : 0;
+}
+
+// On a detached copy of the mount that `path` is on. The detail names both.
+Tried TryIdMappedAt(const std::string& path, int user_namespace_fd) {
+  Result<UniqueFd> directory = sys::Open(path, O_PATH | O_DIRECTORY);
+  if (!directory.ok()) return Untried(path + " cannot be opened");
+  std::string on = Text(path, " (", TypeName(TypeOf(path)), ")");
+  Result<UniqueFd> mount = sys::CloneMount(directory->get(), false);
+  Status mapped =
+      mount.ok() ? sys::MapMountIds(mount->get(), user_namespace_fd) : Status(mount.error());
+  return mapped.ok() ? Works(on) : Failed(mapped.error().err, on);
+}
+
 }  // namespace
 
 Tried Failed(int err, std::string step) {
@@ -111,6 +133,13 @@ Tried TryUserNamespace(const TrialGround&) {
   Status entered = EnterNamespaces();
   in_namespaces = entered.ok();
   return entered.ok() ? Works() : Failed(entered.error());
+}
+
+Tried TryUserNamespaceDepth(const TrialGround&) {
+  constexpr int kMostLevels = 64;  // every kernel so far stops at 33
+  int levels = 0;
+  while (levels < kMostLevels && EnterUserNamespace(0).ok()) ++levels;
+  return levels > 0 ? Works(Text(levels, " more levels")) : Untried("not even one");
 }
 
 Tried TryMountApi(const TrialGround&) {
@@ -145,20 +174,19 @@ Tried TryProcSubset(const TrialGround&) { return MakeProc({{"subset", "pid"}}); 
 
 Tried TryIdMapped(const TrialGround& ground) {
   if (::geteuid() != 0) return Untried("only root may map the ids of a mount of the host");
-  std::string path = ground.home.empty() ? "/" : ground.home;
-  Result<UniqueFd> directory = sys::Open(path, O_PATH | O_DIRECTORY);
-  if (!directory.ok()) return Untried("the home directory cannot be opened");
-  Result<UniqueFd> mount = sys::CloneMount(directory->get(), false);
-  if (!mount.ok()) return Failed(mount.error());
   Result<UniqueFd> other = OtherUserNamespace();
   if (!other.ok()) return Untried("no user namespace to map with");
-  Result<sys::FileSystem> type = sys::FileSystemOf(directory->get());
-  std::string on = Text(path, " (", type.ok() ? TypeName(type->type) : "?", ")");
-  Status mapped = sys::MapMountIds(mount->get(), other->get());
-  if (mapped.ok()) return Works(on);
-  Tried failed = Failed(mapped.error());
-  failed.detail = on;
-  return failed;
+  std::string home = ground.home.empty() ? "/" : ground.home;
+  Tried tried = TryIdMappedAt(home, other->get());
+  std::vector<uint64_t> types = {TypeOf(home)};
+  for (const char* path : {"/", "/tmp", "/var"}) {
+    uint64_t type = TypeOf(path);
+    if (std::find(types.begin(), types.end(), type) != types.end()) continue;
+    types.push_back(type);
+    Tried more = TryIdMappedAt(path, other->get());
+    tried.detail += Text(more.outcome == Outcome::kWorks ? "; also " : "; not ", more.detail);
+  }
+  return tried;
 }
 
 }  // namespace taskcell::probe

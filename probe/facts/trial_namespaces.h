@@ -30,7 +30,11 @@ Tried TryOverlay(const TrialGround& ground);
 Tried TryProc(const TrialGround& ground);
 Tried TryProcSubset(const TrialGround& ground);
 
-// In the host's namespaces, as root alone.
+// Makes user namespaces in each other until the kernel refuses: for good, so in a child of its own.
+Tried TryUserNamespaceDepth(const TrialGround& ground);
+
+// In the host's namespaces, as root alone: on the home directory, which decides, and on each other
+// type of file system that cells use.
 Tried TryIdMapped(const TrialGround& ground);
 
 }  // namespace taskcell::probe

@@ -123,6 +123,8 @@ constexpr Attempt kInNamespaces[] = {
     {"proc-subset", TryProcSubset},
 };
 
+constexpr Attempt kDeep[] = {{"user-namespace-depth", TryUserNamespaceDepth}};
+
 constexpr Attempt kAsRoot[] = {{"idmapped-mounts", TryIdMapped}};
 
 // One result on its way from the child: fits a pipe's atomic write.
@@ -205,6 +207,7 @@ std::string ErrorName(int err) {
 std::vector<Trial> TryFeatures(const TrialGround& ground) {
   std::vector<Trial> trials = RunGroup(kPlain, ground);
   Append(trials, RunGroup(kInNamespaces, ground));
+  Append(trials, RunGroup(kDeep, ground));
   Append(trials, RunGroup(kAsRoot, ground));
   return trials;
 }

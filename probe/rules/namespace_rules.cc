@@ -104,6 +104,9 @@ void AddTrial(const HostFacts& facts, Finding& finding) {
   if (trial == nullptr || trial->outcome == Outcome::kUnknown) return;
   finding.found.push_back({"trial", Text(Name(trial->outcome), trial->err == 0 ? "" : " ",
                                          ErrorName(trial->err), " ", trial->detail)});
+  const Trial* depth = facts.live->Find("user-namespace-depth");
+  if (depth != nullptr && depth->outcome == Outcome::kWorks)
+    finding.found.push_back({"trial of nesting", depth->detail});
   bool works = trial->outcome == Outcome::kWorks;
   if (works && finding.verdict == Verdict::kNot) {
     finding.verdict = Verdict::kNote;

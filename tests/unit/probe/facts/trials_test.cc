@@ -1,5 +1,6 @@
 #include "probe/facts/trials.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/openat2.h>
 #include <sched.h>
@@ -54,6 +55,7 @@ TEST(TrialsTest, ForbiddenNamespacesLeaveTheRestUntried) {
   EXPECT_EQ(facts.Find("user-namespace")->outcome, Outcome::kForbidden);
   EXPECT_EQ(facts.Find("user-namespace")->err, EPERM);
   EXPECT_EQ(facts.Find("mount-api")->outcome, Outcome::kUnknown);
+  EXPECT_EQ(facts.Find("user-namespace-depth")->detail, "not even one");
   facts = TryUnder({{SYS_unshare, ENOSPC}});
   EXPECT_EQ(facts.Find("user-namespace")->err, ENOSPC);
 }
@@ -61,11 +63,15 @@ TEST(TrialsTest, ForbiddenNamespacesLeaveTheRestUntried) {
 TEST(TrialsTest, EveryFeatureIsNamedOnceAndTheProcessIsAsBefore) {
   LiveFacts facts;
   facts.trials = TryFeatures({});
-  EXPECT_EQ(facts.trials.size(), 16U);
+  EXPECT_EQ(facts.trials.size(), 17U);
   EXPECT_EQ(facts.Find("openat2")->outcome, Outcome::kWorks);
   EXPECT_EQ(facts.Find("seccomp-filter")->outcome, Outcome::kWorks);
   for (const Trial& trial : facts.trials)
     EXPECT_EQ(facts.Find(trial.feature), &trial) << trial.feature;
+  if (facts.Find("user-namespace")->outcome == Outcome::kWorks) {
+    EXPECT_THAT(facts.Find("user-namespace-depth")->detail,
+                testing::MatchesRegex("[0-9]+ more levels"));
+  }
   EXPECT_TRUE(sys::AssertSingleThread().ok());
   EXPECT_EQ(sys::ReadFile(AT_FDCWD, "/proc/self/status", 65536).value().find("Seccomp:\t2"),
             std::string::npos);
