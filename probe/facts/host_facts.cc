@@ -10,6 +10,7 @@ HostFacts ReadHostFacts(sys::FileTree& tree, const FactsRequest& request) {
   facts.subids = ReadSubidFacts(tree, request.subuid, request.subgid);
   facts.systemd = ReadSystemdFacts(tree, facts.cgroups);
   facts.engines = ReadEngineFacts(tree, facts.cgroups.around.uid);
+  facts.runs = ReadRunFacts(tree, facts.cgroups);
   return facts;
 }
 

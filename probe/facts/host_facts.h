@@ -7,6 +7,7 @@
 #include "probe/facts/engine_facts.h"
 #include "probe/facts/file_facts.h"
 #include "probe/facts/live_facts.h"
+#include "probe/facts/run_facts.h"
 #include "probe/facts/subid_facts.h"
 #include "probe/facts/systemd_facts.h"
 
@@ -19,6 +20,7 @@ struct HostFacts {
   SubidFacts subids;
   SystemdFacts systemd;
   EngineFacts engines;
+  RunFacts runs;
   std::optional<LiveFacts> live;  // only of the running host, or collected there
 };
 

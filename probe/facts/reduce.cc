@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/base/text.h"
+#include "launcher/cgroup/name.h"
 #include "probe/facts/engine_facts.h"
 #include "probe/facts/unit_file.h"
 
@@ -209,14 +210,16 @@ constexpr FileRule kFileRules[] = {
     {"*/cpu.*", AsIs},
 };
 
-// The names in a directory that rules look for: drop-ins, and the library with systemd's version.
-std::optional<std::string> DirectoryNames(const std::string& path, std::string_view names) {
+// The names in a directory that rules look for: drop-ins, the library with systemd's version, and
+// anywhere else the cgroups of cells.
+std::string DirectoryNames(const std::string& path, std::string_view names) {
   bool units = ::fnmatch("*/systemd/*.d", path.c_str(), 0) == 0;
   bool libraries = ::fnmatch("*/systemd", path.c_str(), 0) == 0;
-  if (!units && !libraries) return std::nullopt;
   std::string kept;
   for (std::string_view name : Split(names, '\0')) {
-    bool counts = units ? name.ends_with(".conf") : name.starts_with("libsystemd-shared-");
+    bool counts = units       ? name.ends_with(".conf")
+                  : libraries ? name.starts_with("libsystemd-shared-")
+                              : cgroup::IsRunName(name);
     if (counts) kept += Text(name, '\0');
   }
   return kept;

@@ -62,6 +62,7 @@ std::string Report::Headline() const {
 Report Judge(const HostFacts& facts) {
   Report report;
   JudgeLimits(facts, report);
+  JudgeCgroupState(facts, report);
   JudgeNamespaces(facts, report);
   JudgeKernel(facts, report);
   JudgeSystemd(facts, report);

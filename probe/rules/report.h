@@ -39,6 +39,7 @@ Report Judge(const HostFacts& facts);
 
 // The families, each adding its rows.
 void JudgeLimits(const HostFacts& facts, Report& report);
+void JudgeCgroupState(const HostFacts& facts, Report& report);
 void JudgeNamespaces(const HostFacts& facts, Report& report);
 void JudgeKernel(const HostFacts& facts, Report& report);
 void JudgeSystemd(const HostFacts& facts, Report& report);

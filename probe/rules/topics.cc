@@ -57,6 +57,21 @@ constexpr Topic kTopics[] = {
      "1 GiB.",
      "The limit files of every visible level; a note where one is below a cell's default.",
      "kernel Documentation/admin-guide/cgroup-v2.rst"},
+    {"cgroup.pids-room", "Room for processes",
+     "At a full cgroup every fork fails, also that of a cell that has a limit of its own.",
+     "pids.current and pids.max of every visible level, the own cgroup and the prepared one among "
+     "them.",
+     "cgroups(7) \"pids\""},
+    {"cgroup.oom-group", "Killed as a whole",
+     "Where memory runs out outside of a cell the kernel can kill the supervisor together with all "
+     "its cells.",
+     "memory.oom.group of the own cgroup and those above it.",
+     "kernel Documentation/admin-guide/cgroup-v2.rst"},
+    {"cgroup.leftovers", "Cgroups of earlier cells",
+     "A supervisor that was killed cannot remove what it made. Nothing depends on it.",
+     "Directories run-ID without processes where cells are made; one that is being made just now "
+     "looks the same.",
+     "taskcell-launch(1)"},
     {"cgroup.v2-beside-v1", "Unified controllers beside v1",
      "The runtime crun refuses every container on a hybrid host where a controller is active on "
      "the "
@@ -67,7 +82,7 @@ constexpr Topic kTopics[] = {
      "unprivileged.",
      "user.max_user_namespaces (0: switched off; the error then says \"no space left on device\"), "
      "kernel.unprivileged_userns_clone, AppArmor's restriction; on the running host also by "
-     "trying.",
+     "trying, and how many more can be made in each other.",
      "user_namespaces(7)"},
     {"subids", "Subordinate ids",
      "With a range of its own a cell's files and processes belong to an id that is nobody else's. "
@@ -138,7 +153,9 @@ constexpr Topic kTopics[] = {
     {"kernel.idmapped-mounts", "Mounts with mapped ids",
      "Let one copy of files serve cells of different uids; depends on the file system. Nothing "
      "depends on it.",
-     "As root, on a detached copy of the home directory's mount.",
+     "As root, on a detached copy of the home directory's mount, which decides, and of one for "
+     "each "
+     "other type of file system among /, /tmp and /var.",
      "mount_setattr(2) MOUNT_ATTR_IDMAP"},
     {"systemd.manager", "Service manager", "It decides what is delegated.",
      "/run/systemd/system or the cgroups' names, and the version from its library's file name.",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "probe/facts/bundle.h"
 #include "probe/print/print.h"
 #include "tests/unit/probe/rules/good_host.h"
@@ -21,10 +23,14 @@ inline Bundle ThroughArchive(sys::FileTree& host) {
 // A good host, of which every report is compared with what an archive of it gives.
 class ArchivedHost : public GoodHost {
  public:
-  probe::Report Report() {
-    probe::Report report = GoodHost::Report();
+  probe::Report Report(std::optional<LiveFacts> live = std::nullopt) {
+    HostFacts facts = Facts();
+    facts.live = live;
+    probe::Report report = Judge(facts);
     RecordedTree archived(ThroughArchive(*this).record);
-    EXPECT_EQ(JsonOf(Judge(ReadHostFacts(archived, {}))), JsonOf(report));
+    facts = ReadHostFacts(archived, {});
+    facts.live = live;
+    EXPECT_EQ(JsonOf(Judge(facts)), JsonOf(report));
     EXPECT_EQ(archived.missed(), std::vector<std::string>{});
     return report;
   }

@@ -28,7 +28,7 @@ LiveFacts GoodLive() {
   for (const char* feature :
        {"openat2", "clone3", "clone-into-cgroup", "pidfd", "close-range", "landlock",
         "seccomp-filter", "seccomp-notify", "user-namespace", "mount-api", "tmpfs", "mount-setattr",
-        "overlay", "proc", "proc-subset", "idmapped-mounts"})
+        "overlay", "proc", "proc-subset", "user-namespace-depth", "idmapped-mounts"})
     live.trials.push_back({feature, Outcome::kWorks, 0, ""});
   live.runtime_directory = "/run/user/1500";
   live.engine_socket = "/run/user/1500/podman/podman.sock";
@@ -41,11 +41,7 @@ LiveFacts GoodLive() {
 
 class HostRules : public testing::Test {
  protected:
-  Report Judged() {
-    HostFacts facts = host.Facts();
-    facts.live = live;
-    return Judge(facts);
-  }
+  Report Judged() { return host.Report(live); }
   Trial& trial(std::string_view feature) {
     for (Trial& each : live.trials) {
       if (each.feature == feature) return each;
@@ -182,12 +178,12 @@ TEST_F(HostRules, HardenedUnitIsNamedWithItsSetting) {
 
 TEST_F(HostRules, RestrictedNamespacesOfTheUnit) {
   InService("RestrictNamespaces=yes\n");
-  Report report = Judge(host.Facts());  // from files alone
+  Report report = host.Report();  // from files alone
   EXPECT_EQ(report.userns.state, "no");
   EXPECT_EQ(report.userns.who, Who::kAdmin);
   EXPECT_THAT(report.userns.fix, HasSubstr("RestrictNamespaces=no"));
   InService("RestrictNamespaces=no\nProtectControlGroups=no\n");
-  EXPECT_EQ(Judge(host.Facts()).userns.state, "yes");
+  EXPECT_EQ(host.Report().userns.state, "yes");
 }
 
 TEST_F(HostRules, WhoTookAFeatureAwayFollowsFromTheFilter) {
@@ -251,6 +247,53 @@ TEST_F(HostRules, LittleRoomAndAWrongClockAreNotes) {
   Report report = Judged();
   for (const char* id : {"host.disk", "host.clock", "host.entropy"})
     EXPECT_EQ(Row(report, id).verdict, Verdict::kNote) << id;
+}
+
+TEST_F(HostRules, FullCgroupIsNamedWithItsOwner) {
+  host.Put(GoodHost::kScope + "/pids.max", "100\n");
+  host.Put(GoodHost::kScope + "/pids.current", "96\n");
+  EXPECT_THAT(Row(Judged(), "cgroup.pids-room").reason, HasSubstr("4 more processes"));
+  EXPECT_EQ(Judged().verdict, Verdict::kReady);
+  for (const char* now : {"97\n", "100\n", "101\n"}) {
+    host.Put(GoodHost::kScope + "/pids.current", now);
+    Report report = Judged();
+    EXPECT_EQ(report.verdict, Verdict::kNot) << now;
+    EXPECT_EQ(Row(report, "cgroup.pids-room").who, Who::kUser);
+    EXPECT_THAT(Row(report, "cgroup.pids-room").fix, HasSubstr(GoodHost::kScope + "/pids.max"));
+  }
+  host.Put(GoodHost::kScope + "/pids.max", "max\n");
+  EXPECT_EQ(Row(Judged(), "cgroup.pids-room").id, "(no such row)");
+  host.Put(GoodHost::kSlice + "/pids.max", "7\n");
+  host.Put(GoodHost::kSlice + "/pids.current", "7\n");
+  EXPECT_EQ(Row(Judged(), "cgroup.pids-room").who, Who::kAdmin);
+}
+
+TEST_F(HostRules, GroupKilledAsAWholeIsANote) {
+  EXPECT_EQ(Row(Judged(), "cgroup.oom-group").verdict, Verdict::kReady);
+  host.Put(GoodHost::kSlice + "/memory.oom.group", "1\n");
+  EXPECT_EQ(Row(Judged(), "cgroup.oom-group").who, Who::kAdmin);
+  host.Put(GoodHost::kScope + "/memory.oom.group", "1\n");
+  Report report = Judged();
+  EXPECT_EQ(Row(report, "cgroup.oom-group").verdict, Verdict::kNote);
+  EXPECT_EQ(Row(report, "cgroup.oom-group").who, Who::kUser);
+  EXPECT_EQ(Row(report, "cgroup.oom-group").found.size(), 2U);
+  EXPECT_EQ(report.verdict, Verdict::kReady);
+}
+
+TEST_F(HostRules, CgroupsOfEarlierCellsAreNamed) {
+  const std::string kRun = GoodHost::kScope + "/run-0123456789abcdef0123456789abcde";
+  host.Cgroup(kRun + "0", GoodHost::kUser, "cpu memory pids", "");
+  host.Cgroup(kRun + "0/cell", GoodHost::kUser, "cpu memory pids", "", "domain", "77");
+  EXPECT_THAT(Row(Judged(), "cgroup.leftovers").reason, HasSubstr("1 are in use"));
+  host.Cgroup(kRun + "1", GoodHost::kUser, "cpu memory pids", "");
+  host.Cgroup(kRun + "1/cell", GoodHost::kUser, "cpu memory pids", "");
+  host.Cgroup(GoodHost::kScope + "/run-no-id", GoodHost::kUser, "", "");
+  Report report = Judged();
+  EXPECT_EQ(Row(report, "cgroup.leftovers").verdict, Verdict::kNote);
+  ASSERT_EQ(Row(report, "cgroup.leftovers").found.size(), 1U);
+  EXPECT_EQ(Row(report, "cgroup.leftovers").found[0].file, kRun + "1");
+  host.Forbid(kRun + "1/cell/cgroup.procs", EACCES);  // it may be in use
+  EXPECT_EQ(Row(Judged(), "cgroup.leftovers").verdict, Verdict::kReady);
 }
 
 // E10, E31: notes that no limit depends on.
