@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "launcher/base/text.h"
+#include "launcher/native/check.h"
 #include "launcher/native/command.h"
 #include "launcher/native/gateway_mode.h"
 #include "launcher/native/message.h"
@@ -28,6 +29,8 @@ int Run(const Options& options) {
                  : 1;
     case Options::Mode::kGateway:
       return taskcell::native::RunForGateway(options);
+    case Options::Mode::kCheck:
+      return taskcell::native::RunCheck(options);
     case Options::Mode::kRun:
       break;
   }

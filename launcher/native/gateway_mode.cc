@@ -10,8 +10,8 @@
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/native/cell.h"
-#include "launcher/native/init_program.h"
 #include "launcher/native/message.h"
+#include "launcher/native/own_program.h"
 #include "launcher/native/report.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/poll.h"
@@ -80,11 +80,11 @@ Status Serve(const Options& options, int status_fd) {
   UniqueFd gate = TRY(Adopt(options.gate_fd));
   std::string bytes = TRY(sys::ReadAll(plan_pipe.get(), cell::kMaxPlanBytes).With("plan"));
   cell::CellPlan plan = TRY(cell::ParsePlan(bytes));
-  UniqueFd init = TRY(OpenInitProgram());
+  OwnProgram init = TRY(OpenOwnProgram(kInitName));
   CellOrders orders;
   orders.plan = &plan;
   orders.user_namespace = options.user_namespace;
-  orders.init = init.get();
+  orders.init = init.fd.get();
   orders.gate = std::move(gate);
   orders.signal_mask = &signals.mask_before;
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));

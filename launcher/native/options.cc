@@ -33,6 +33,7 @@ enum Letter : int {
   kPlanFd,
   kGateFd,
   kStatusFd,
+  kCheck,
   kHelp,
   kVersion,
 };
@@ -60,6 +61,7 @@ constexpr struct option kLong[] = {
     {"plan-fd", required_argument, nullptr, kPlanFd},
     {"gate-fd", required_argument, nullptr, kGateFd},
     {"status-fd", required_argument, nullptr, kStatusFd},
+    {"check", no_argument, nullptr, kCheck},
     {"help", no_argument, nullptr, kHelp},
     {"version", no_argument, nullptr, kVersion},
     {nullptr, 0, nullptr, 0},
@@ -200,6 +202,9 @@ Status Take(int letter, std::string_view value, Options& options) {
     case kReport:
       options.report = value;
       return Ok();
+    case kCheck:
+      options.mode = Options::Mode::kCheck;
+      return Ok();
     case kHelp:
       options.mode = Options::Mode::kHelp;
       return Ok();
@@ -223,6 +228,8 @@ Status CheckTogether(const Options& options) {
       return Usage("with --plan-fd the program comes over the gate, not on the command line");
     return Ok();
   }
+  if (options.mode == Options::Mode::kCheck && !options.command.empty())
+    return Usage("--check runs a program of its own");
   if (options.mode != Options::Mode::kRun) return Ok();
   if (options.command.empty()) return Usage("no program given; see taskcell-launch --help");
   return CheckStrings(options.command, options.environment);
@@ -257,6 +264,8 @@ the program
   --hostname NAME          [taskcell]
   --net none               the only network there is
   --report FILE            write a JSON report
+instead of running a program
+  --check                  say whether cells can be made here and each limit holds, or what to do
 for taskcell(1), which gives its plan on a descriptor
   --plan-fd N --gate-fd N --status-fd N
 

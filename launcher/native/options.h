@@ -26,7 +26,7 @@ struct BindOption {
 
 // taskcell-launch's command line, checked one by one but not yet against the host.
 struct Options {
-  enum class Mode : uint8_t { kRun, kHelp, kVersion, kGateway };
+  enum class Mode : uint8_t { kRun, kCheck, kHelp, kVersion, kGateway };
   Mode mode = Mode::kRun;
 
   cell::Limits limits = kDefaultLimits;

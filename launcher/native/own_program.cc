@@ -1,4 +1,4 @@
-#include "launcher/native/init_program.h"
+#include "launcher/native/own_program.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,8 +11,6 @@
 
 namespace taskcell::native {
 namespace {
-
-constexpr std::string_view kName = "taskcell-init";
 
 // By comparison with this program rather than by number: in an outer user namespace root itself may
 // not be mapped, and then every file of it shows the overflow uid.
@@ -31,20 +29,20 @@ Status CheckProgram(int fd, const std::string& path) {
 
 }  // namespace
 
-Result<UniqueFd> OpenInitProgram() {
+Result<OwnProgram> OpenOwnProgram(std::string_view name) {
   std::string own = TRY(sys::ReadLink(AT_FDCWD, "/proc/self/exe"));
-  std::string beside = Text(own.substr(0, own.rfind('/') + 1), kName);
-  std::string installed = Text(TASKCELL_LIBEXEC_DIR "/", kName);
+  std::string beside = Text(own.substr(0, own.rfind('/') + 1), name);
+  std::string installed = Text(TASKCELL_LIBEXEC_DIR "/", name);
   for (const std::string& path : {beside, installed}) {
     Result<UniqueFd> opened = sys::Open(path, O_PATH);
     if (!opened.ok() && opened.error().err == ENOENT) continue;
     UniqueFd fd = TRY(std::move(opened));
     TRY(CheckProgram(fd.get(), path));
-    return fd;
+    return OwnProgram{std::move(fd), path};
   }
   return Error(Kind::kUnsupported,
-               Text("taskcell-init is neither beside this program ('", Printable(beside),
-                    "') nor at '", installed, "': install it there"),
+               Text(name, " is neither beside this program ('", Printable(beside), "') nor at '",
+                    installed, "': install it there"),
                ENOENT);
 }
 

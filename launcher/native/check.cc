@@ -1,0 +1,184 @@
+#include "launcher/native/check.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "launcher/base/text.h"
+#include "launcher/cgroup/layout.h"
+#include "launcher/cgroup/place.h"
+#include "launcher/cgroup/remedy.h"
+#include "launcher/native/launch.h"
+#include "launcher/native/message.h"
+#include "launcher/native/own_program.h"
+#include "launcher/native/request.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/process.h"
+
+namespace taskcell::native {
+namespace {
+
+constexpr std::string_view kBreaker = "taskcell-breaker";
+constexpr char kBreakerTarget[] = "/run/taskcell/breaker";
+// It does nothing where the host has another name.
+constexpr char kBreakerHostname[] = "taskcell-probe";
+// Small, since each is going to be reached.
+constexpr cell::Limits kLimits = {uint64_t{64} << 20U, 64, 200, 256};
+constexpr uint64_t kTimeoutMs = 10'000;
+
+// The lines of the check.
+class Lines {
+ public:
+  explicit Lines(int fd) : fd_(fd) {}
+
+  void Pass(std::string_view what, std::string_view found) { Print("pass", what, found); }
+  void Fail(std::string_view what, std::string_view why) {
+    passed_ = false;
+    Print("FAIL", what, why);
+  }
+  void Skip(std::string_view what, std::string_view why) {
+    passed_ = false;
+    Print("-", what, why);
+  }
+  // `done`, or why not.
+  void Add(std::string_view what, const Result<std::string>& done) {
+    if (done.ok()) return Pass(what, done.value());
+    Fail(what, done.error().text);
+  }
+
+  bool passed() const { return passed_; }
+  const Status& written() const { return written_; }
+
+ private:
+  void Print(std::string_view verdict, std::string_view what, std::string_view text) {
+    constexpr std::size_t kVerdictWidth = 6;
+    constexpr std::size_t kWhatWidth = 16;
+    std::string line(verdict);
+    line.resize(std::max(kVerdictWidth, line.size() + 1), ' ');
+    line += what;
+    line.resize(std::max(kVerdictWidth + kWhatWidth, line.size() + 1), ' ');
+    Status written = sys::WriteAll(fd_, line + std::string(text) + "\n");
+    if (!written.ok()) written_ = std::move(written);
+  }
+
+  int fd_;
+  bool passed_ = true;
+  Status written_ = Ok();
+};
+
+Result<std::string> CheckIds(const Options& options) {
+  std::string run_id = TRY(MakeRunId());
+  LaunchRequest request = TRY(MakeRequest(options, run_id, ""));
+  const cell::CellPlan& plan = request.plan;
+  OutsideIds outside = TRY(ChooseOutsideIds(options.user_namespace, plan));
+  return Text("uid ", plan.uid, " and gid ", plan.gid, " inside are ", outside.uid, " and ",
+              outside.gid, " outside (", Name(outside.way), ")");
+}
+
+Result<std::string> CheckPlace(const cgroup::Layout& layout, cgroup::Controller controller) {
+  const cgroup::Hierarchy* hierarchy = layout.Find(controller);
+  if (hierarchy == nullptr)
+    return Error(Kind::kUnsupported,
+                 "no cgroup hierarchy holds it: the kernel was built or booted without it");
+  cgroup::Place place = TRY(cgroup::FindPlace(*hierarchy, {controller}));
+  return Text("limits go below ", Printable(place.path));
+}
+
+void CheckPlaces(Lines& lines) {
+  Result<cgroup::Layout> layout = cgroup::ReadLayout();
+  if (!layout.ok()) return lines.Fail("cgroups", layout.error().text);
+  for (cgroup::Controller controller : cgroup::kControllers)
+    lines.Add(Text(cgroup::Name(controller), " cgroup"), CheckPlace(layout.value(), controller));
+}
+
+// The breaker's output is of no interest: what the kernel counted is the proof.
+Result<Finished> Break(Options options, const std::string& breaker) {
+  options.limits = kLimits;
+  options.rootfs.clear();
+  options.binds = {{breaker, kBreakerTarget, false}};
+  options.hostname = kBreakerHostname;
+  options.timeout_ms = kTimeoutMs;
+  options.command = {kBreakerTarget, Text("pids:", kLimits.pids),
+                     Text("memory:", kLimits.memory_bytes), Text("cpu:", kLimits.cpu_millis)};
+  return RunInCell(options);
+}
+
+struct LimitCheck {
+  const char* name;
+  bool held;
+  std::string found;
+};
+
+void CheckLimits(const Outcome& outcome, Lines& lines) {
+  const cgroup::Events& events = outcome.events;
+  const LimitCheck checks[] = {
+      {"pids limit", events.pids_refusals > 0,
+       Text(kLimits.pids, " processes: forks past it were refused ", events.pids_refusals,
+            " times")},
+      {"memory limit", events.oom_kills > 0,
+       Text(kLimits.memory_bytes >> 20U, " MiB with swap: ", events.oom_kills,
+            " process was killed at it")},
+      {"cpu limit", events.cpu_throttles.value_or(0) > 0,
+       Text("0.", kLimits.cpu_millis / 100, " cores: held back in ",
+            events.cpu_throttles.value_or(0), " periods")},
+  };
+  for (const LimitCheck& check : checks) {
+    if (check.held) {
+      lines.Pass(check.name, check.found);
+    } else {
+      lines.Fail(check.name,
+                 "a program went for it in a cell and the kernel counted nothing. What happened: "
+                 "taskcell-probe live");
+    }
+  }
+}
+
+void CheckCell(const Options& options, Lines& lines) {
+  Result<OwnProgram> breaker = OpenOwnProgram(kBreaker);
+  if (!breaker.ok()) return lines.Skip("cell", breaker.error().text);
+  Result<Finished> finished = Break(options, breaker->path);
+  if (!finished.ok()) {
+    const Error& error = finished.error();
+    // Everything else of it was tried all the same, and the limits have lines of their own.
+    if (!lines.passed() && error.code == cgroup::kUnenforced)
+      return lines.Skip("cell", "not made, for want of limits; namespaces and root can be had");
+    return lines.Fail("cell", error.text);
+  }
+  const Outcome& outcome = finished->outcome;
+  if (outcome.refusal) return lines.Fail("cell", outcome.refusal->text);
+  if (ExitStatus(outcome) != 0)
+    return lines.Fail("cell", Text("made and verified, but what breaks limits in it ended with ",
+                                   ExitStatus(outcome)));
+  lines.Pass("cell", "made, verified from inside and outside, and removed");
+  CheckLimits(outcome, lines);
+}
+
+// Standard output is the cell's too; what the breaker prints there is dropped.
+Result<UniqueFd> TakeOutput() {
+  UniqueFd output = TRY(sys::Duplicate(STDOUT_FILENO));
+  UniqueFd null = TRY(sys::Open("/dev/null", O_RDWR));
+  TRY(sys::PlaceDescriptor(null.get(), STDOUT_FILENO));
+  return output;
+}
+
+}  // namespace
+
+int RunCheck(const Options& options) {
+  Result<UniqueFd> output = TakeOutput();
+  if (!output.ok()) {
+    PrintMessage(output.error());
+    return kExitFailed;
+  }
+  Lines lines(output->get());
+  lines.Add("ids", CheckIds(options));
+  CheckPlaces(lines);
+  CheckCell(options, lines);
+  if (lines.written().ok()) return lines.passed() ? 0 : 1;
+  PrintMessage(lines.written().error());
+  return kExitFailed;
+}
+
+}  // namespace taskcell::native
