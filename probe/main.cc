@@ -1,4 +1,4 @@
-// taskcell-probe: what a host enforces, and what is in the way.
+// taskcell-probe: what a host enforces, what is in the way, and what delegates limits to a user.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -6,6 +6,7 @@
 #include "probe/cli/attack_command.h"
 #include "probe/cli/cgroup_command.h"
 #include "probe/cli/collect_command.h"
+#include "probe/cli/delegate_command.h"
 #include "probe/cli/host_command.h"
 #include "probe/cli/live_command.h"
 
@@ -14,6 +15,7 @@ namespace {
 using taskcell::probe::AttackOptions;
 using taskcell::probe::CgroupOptions;
 using taskcell::probe::CollectOptions;
+using taskcell::probe::DelegateOptions;
 using taskcell::probe::EngineOptions;
 using taskcell::probe::HostOptions;
 using taskcell::probe::LiveOptions;
@@ -82,6 +84,13 @@ void AddAttackOptions(CLI::App& app, AttackOptions& options) {
   sarif->excludes(quiet);
 }
 
+void AddDelegateOptions(CLI::App& app, DelegateOptions& options) {
+  app.add_option("--user", options.user, "The user, by name or uid, instead of the caller");
+  CLI::Option* apply = app.add_flag("--apply", options.apply, "Do it (root only)");
+  app.add_flag("--revert", options.revert, "Undo what --apply did (root only)")->excludes(apply);
+  app.add_flag("--json", options.json, "Print one JSON object");
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{
       "Tells whether this host really enforces limits for a rootless container, and if not, "
@@ -104,6 +113,10 @@ int Main(int argc, char** argv) {
   CLI::App* collect = app.add_subcommand(
       "collect", "Write all that the verdict rests on to one file, to be judged elsewhere");
   AddCollectOptions(*collect, collect_options);
+  DelegateOptions delegate_options;
+  CLI::App* delegate =
+      app.add_subcommand("delegate", "Print or do what makes limits hold for a user here");
+  AddDelegateOptions(*delegate, delegate_options);
 
   LiveOptions live_options;
   CLI::App* live = app.add_subcommand("live", "Break the limits of cells made on this host");
@@ -128,6 +141,7 @@ int Main(int argc, char** argv) {
   }
   if (cgroup->parsed()) return taskcell::probe::CgroupCommand(cgroup_options);
   if (collect->parsed()) return taskcell::probe::CollectCommand(collect_options);
+  if (delegate->parsed()) return taskcell::probe::DelegateCommand(delegate_options);
   if (live->parsed()) return taskcell::probe::LiveCommand(live_options);
   if (engine->parsed()) return taskcell::probe::EngineCommand(engine_options);
   if (attack->parsed()) return taskcell::probe::AttackCommand(attack_options);

@@ -93,7 +93,7 @@ bool HasSystemd(sys::FileTree& tree, const Chain& unified) {
 void PlaceSubject(sys::FileTree& tree, const Subject& subject, uint32_t uid, Hierarchy& hierarchy) {
   if (!subject.cgroup_path.empty()) hierarchy.own_path = subject.cgroup_path;
   if (!subject.user_manager) return;
-  std::string path = Text("/user.slice/user-", uid, ".slice/user@", uid, ".service");
+  std::string path = UserManagerPath(uid);
   bool runs = hierarchy.unified && tree.Look(hierarchy.mount_point + path).present();
   hierarchy.own_path = runs ? path : hierarchy.mount_root;
 }
@@ -119,6 +119,10 @@ const sys::FileSeen& Level::File(std::string_view name) const {
 
 std::string Level::FilePath(std::string_view name) const {
   return path == "/" ? Text(path, name) : Text(path, "/", name);
+}
+
+std::string UserManagerPath(uint32_t uid) {
+  return Text("/user.slice/user-", uid, ".slice/user@", uid, ".service");
 }
 
 bool Chain::mounted_below_root() const {
@@ -153,6 +157,10 @@ Surroundings ReadSurroundings(sys::FileTree& tree, const Subject& subject) {
 
 void Complete(sys::FileTree& tree, const Chain& chain, Surroundings& around) {
   if (chain.hierarchy.unified && HasSystemd(tree, chain)) around.systemd = true;
+  if (chain.hierarchy.unified && !chain.hierarchy.mount_point.empty()) {
+    std::string manager = chain.hierarchy.mount_point + UserManagerPath(around.uid);
+    around.user_manager = tree.Look(manager).present();
+  }
   bool part_of_v1 = !chain.hierarchy.mount_point.empty() && chain.hierarchy.mount_root != "/";
   if (part_of_v1 || chain.mounted_below_root()) around.in_container = true;
 }

@@ -49,6 +49,7 @@ struct Surroundings {
   bool systemd = false;            // systemd is the service manager
   bool runtime_directory = false;  // /run/user/<uid> exists
   bool user_bus = false;           // and its D-Bus socket
+  bool user_manager = false;       // user@<uid>.service has its cgroup, hence runs
   bool in_user_namespace = false;  // an outer namespace maps our ids
   bool in_container = false;       // what is mounted is only a part of a hierarchy
   bool host_has_swap = false;
@@ -68,6 +69,9 @@ struct Subject {
   // of what is mounted. What would hold for a user who is not here.
   bool user_manager = false;
 };
+
+// The cgroup of the user's own service manager, as a path in the unified hierarchy. Pure.
+std::string UserManagerPath(uint32_t uid);
 
 // All that the limits are decided from.
 struct Situation {

@@ -48,7 +48,10 @@ std::vector<std::string> NamesOf(const std::string& name) {
 
 void Take(Unit& unit, const std::string& path, std::string_view text) {
   unit.files.push_back(path);
-  for (UnitSetting& setting : ParseUnitFile(text)) unit.settings.push_back(std::move(setting));
+  for (UnitSetting& setting : ParseUnitFile(text)) {
+    setting.file = path;
+    unit.settings.push_back(std::move(setting));
+  }
 }
 
 void ReadFragment(sys::FileTree& tree, Unit& unit) {
@@ -147,10 +150,14 @@ Delegation DelegationOf(const Unit& unit) {
     if (setting.value.empty() || IsFalse(setting.value)) {
       delegation = {};
       delegation.on = setting.value.empty();
-    } else if (IsTrue(setting.value)) {
-      delegation.on = delegation.all = true;
+      if (!delegation.on) delegation.off_in = setting.file;
+      continue;
+    }
+    delegation.on = true;
+    delegation.off_in.clear();
+    if (IsTrue(setting.value)) {
+      delegation.all = true;
     } else {
-      delegation.on = true;
       for (std::string_view word : Words(setting.value)) delegation.controllers.emplace_back(word);
     }
   }

@@ -13,7 +13,8 @@ namespace taskcell::probe {
 struct UnitSetting {
   std::string section;  // "Service"
   std::string key;
-  std::string value;  // "" resets a list
+  std::string value;      // "" resets a list
+  std::string file = {};  // which file it stands in, where that is known
 };
 
 inline constexpr std::size_t kMaxUnitFileBytes = 64U << 10U;
@@ -43,6 +44,7 @@ struct Delegation {
   bool on = false;
   bool all = false;  // "yes": whatever the kernel offers
   std::vector<std::string> controllers;
+  std::string off_in;  // the file that switches it off, where one does
 
   bool Holds(std::string_view controller) const;
 };

@@ -56,6 +56,13 @@ TEST(ReadUnitTest, RankOfFragmentsAndDropIns) {
   EXPECT_EQ(unit.Last("Service", "A"), "high");
   EXPECT_EQ(unit.Last("Service", "B"), "own");
   EXPECT_FALSE(ReadUnit(host, "other.service").exists());
+
+  EXPECT_EQ(DelegationOf(unit).off_in, "");
+  const std::string off = "/etc/systemd/system/user@1500.service.d/30-c.conf";
+  host.Put(off, "[Service]\nDelegate=no\n");
+  EXPECT_EQ(DelegationOf(ReadUnit(host, "user@1500.service")).off_in, off);
+  host.Put("/run/systemd/system/user@1500.service.d/40-d.conf", "[Service]\nDelegate=cpu\n");
+  EXPECT_EQ(DelegationOf(ReadUnit(host, "user@1500.service")).off_in, "");
 }
 
 }  // namespace
