@@ -113,6 +113,7 @@ int Main(int argc, char** argv) {
   CLI::App* collect = app.add_subcommand(
       "collect", "Write all that the verdict rests on to one file, to be judged elsewhere");
   AddCollectOptions(*collect, collect_options);
+
   DelegateOptions delegate_options;
   CLI::App* delegate =
       app.add_subcommand("delegate", "Print or do what makes limits hold for a user here");

@@ -27,12 +27,21 @@ bool IsEngines(std::string_view component) {
 
 Advice AskUserManager(const Question& question) {
   const Surroundings& around = question.around;
+  std::string manager = Text("user@", around.uid, ".service");
   std::string user = ShellWord(around.UserName());
   if (around.user_bus)
     return {{},
             Who::kUser,
             Text("start it below your own service manager: ", kScope,
                  " (from su or sudo first: export XDG_RUNTIME_DIR=/run/user/", around.uid, ")")};
+  if (around.runtime_directory && !around.user_manager)
+    return {{},
+            Who::kAdmin,
+            Text("the user has logged in, but its service manager ", manager,
+                 " does not run: systemctl status ", manager,
+                 " tells why (where it is \"init.scope: Permission denied\", Delegate= is off for "
+                 "it); as administrator: ",
+                 DelegateCommand(around), "; then log in again")};
   if (around.runtime_directory)
     return {
         {},
@@ -51,15 +60,14 @@ Advice AskUserManager(const Question& question) {
 }
 
 Advice AskForDirectory(const Question& question) {
-  std::string directory = ShellWord(Directory(question));
+  std::string directory = ShellWord(
+      Text(question.chain.hierarchy.mount_point, "/", DelegatedBelow(question.around.uid)));
   return {{},
           Who::kAdmin,
-          Text("as administrator: turn memory, pids and cpu on in cgroup.subtree_control from the "
-               "root down, make ",
-               directory,
-               ", give the user that directory with its cgroup.procs, cgroup.threads and "
-               "cgroup.subtree_control, and move the user's shell into ",
-               directory, "/", kSupervisor)};
+          Text("as administrator: ", DelegateCommand(question.around),
+               " (it turns memory, pids and cpu on from the root down and makes ", directory,
+               " the user's own); then move the user's shell there: echo PID >", directory, "/",
+               kSupervisor, "/cgroup.procs")};
 }
 
 }  // namespace
@@ -90,8 +98,8 @@ std::string UnitName(std::string_view path) {
   return name;
 }
 
-std::string Directory(const Question& question) {
-  return Text(question.chain.hierarchy.mount_point, "/", DelegatedBelow(question.around.uid));
+std::string DelegateCommand(const Surroundings& around) {
+  return Text("taskcell-probe delegate --user ", ShellWord(around.UserName()), " --apply");
 }
 
 std::string DropIn(std::string_view unit, std::string_view setting, std::string_view then) {

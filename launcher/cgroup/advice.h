@@ -37,8 +37,8 @@ std::string UnitName(std::string_view path);
 // The commands that give a unit one more setting, and what to do afterwards.
 std::string DropIn(std::string_view unit, std::string_view setting, std::string_view then);
 
-// The directory root prepares for the user on this hierarchy.
-std::string Directory(const Question& question);
+// The command with which an administrator makes delegation work for the user, whatever it takes.
+std::string DelegateCommand(const Surroundings& around);
 
 // What makes the cgroup the user's own, in its setting; and what only whoever made the container
 // can do. Neither has a reason.

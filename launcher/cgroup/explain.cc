@@ -36,8 +36,10 @@ Advice NotHandedOn(const Question& question, const Broken& broken) {
           "log out of every session and in again (or, ending what runs there: "
           "systemctl restart user@",
           question.around.uid, ".service)");
-      return {Text("controller not delegated to the user manager: ", where), Who::kAdmin,
-              DropIn("user@.service", "Delegate=cpu cpuset io memory pids", then)};
+      return {
+          Text("controller not delegated to the user manager: ", where), Who::kAdmin,
+          Text("as administrator: ", DelegateCommand(question.around),
+               " (a drop-in for user@.service with Delegate=, and daemon-reload); then ", then)};
     }
     case Setting::kUnit:
     case Setting::kPlain:
@@ -100,7 +102,6 @@ Advice NotMounted(const Question& question) {
 
 Advice UnmanagedV1(const Question& question) {
   std::string_view name = Name(question.controller);
-  std::string directory = ShellWord(Directory(question));
   if (question.around.in_container || question.chain.hierarchy.mount_root != "/") {
     Advice advice = AskOutside(question);
     advice.reason =
@@ -111,9 +112,9 @@ Advice UnmanagedV1(const Question& question) {
       Text(name, " is on a cgroup v1 hierarchy (", Printable(question.chain.hierarchy.mount_point),
            "), which no service manager delegates"),
       Who::kAdmin,
-      Text("as administrator, after each boot: mkdir -p ", directory, " && chown ",
-           question.around.uid, " ", directory,
-           "; or boot with all controllers on the unified hierarchy: add "
+      Text("as administrator: ", DelegateCommand(question.around),
+           " (directories of the user's own on each v1 hierarchy, at each boot); or boot with all "
+           "controllers on the unified hierarchy: add "
            "systemd.unified_cgroup_hierarchy=1 to the kernel's command line")};
 }
 

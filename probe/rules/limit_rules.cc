@@ -185,8 +185,10 @@ void AddUnified(const HostFacts& facts, Report& report) {
 
 void JudgeLimits(const HostFacts& facts, Report& report) {
   report.mode = facts.cgroups.mode;
-  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i)
+  for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
     report.limits[i] = Diagnose(facts.cgroups, cgroup::kControllers[i]);
+    BlameUserManager(facts, cgroup::kControllers[i], report.limits[i]);
+  }
   report.overall = Overall(report);
   bool none_holds =
       std::all_of(report.limits.begin(), report.limits.end(),

@@ -47,6 +47,11 @@ void JudgeSecurity(const HostFacts& facts, Report& report);
 void JudgeEngines(const HostFacts& facts, Report& report);
 void JudgeResources(const HostFacts& facts, Report& report);
 
+// Where a limit cannot be enforced because the user's service manager is kept from running, makes
+// that the cause. Pure.
+void BlameUserManager(const HostFacts& facts, cgroup::Controller controller,
+                      cgroup::Diagnosis& diagnosis);
+
 // The value of a hardening setting of the unit this process is in where it is on, else "". Pure.
 std::string BlockingSetting(const HostFacts& facts, std::string_view name);
 

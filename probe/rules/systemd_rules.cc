@@ -7,6 +7,7 @@
 namespace taskcell::probe {
 namespace {
 
+using cgroup::DelegateCommand;
 using cgroup::DropIn;
 using cgroup::Surroundings;
 
@@ -23,6 +24,30 @@ void AddManager(const HostFacts& facts, Report& report) {
   report.findings.push_back(std::move(finding));
 }
 
+// The file that switches Delegate= off for a user's service manager that does not run: without a
+// cgroup of its own it ends at its first step, "init.scope: Permission denied". Else "".
+std::string SwitchedOffIn(const HostFacts& facts) {
+  if (facts.cgroups.mode != cgroup::Mode::kV2 || facts.systemd.user_manager_runs) return {};
+  return DelegationOf(facts.systemd.user_manager).off_in;
+}
+
+std::string SwitchedOff(const HostFacts& facts, const std::string& file) {
+  return Text("Delegate= is switched off for user@", facts.cgroups.around.uid, ".service in ",
+              Printable(file),
+              ", so the user's service manager cannot start (init.scope: Permission "
+              "denied)");
+}
+
+std::string SwitchOn(const Surroundings& around) {
+  return Text("as administrator: ", DelegateCommand(around), "; then log in again");
+}
+
+// Whether the user has logged in, and still the manager does not run.
+bool ManagerFailed(const HostFacts& facts) {
+  return facts.cgroups.around.runtime_directory && !facts.systemd.user_manager_runs &&
+         facts.cgroups.mode == cgroup::Mode::kV2;
+}
+
 void AddUserManager(const HostFacts& facts, Report& report) {
   const Surroundings& around = facts.cgroups.around;
   if (around.uid == 0) return;
@@ -35,11 +60,21 @@ void AddUserManager(const HostFacts& facts, Report& report) {
                   "",
                   {{facts.systemd.delegated_path, facts.systemd.delegated}}};
   if (!facts.systemd.user_manager_runs) {
+    std::string off_in = SwitchedOffIn(facts);
     finding.verdict = Verdict::kNote;
     finding.reason = Text(unit, " does not run, so nothing is delegated to the user");
     finding.who = Who::kUser;
     finding.fix = Text("open a real login session (ssh, machinectl shell ", user,
                        "@), or as administrator: loginctl enable-linger ", user);
+    if (!off_in.empty() || ManagerFailed(facts)) finding.who = Who::kAdmin;
+    if (!off_in.empty()) {
+      finding.reason = SwitchedOff(facts, off_in);
+      finding.fix = SwitchOn(around);
+    } else if (ManagerFailed(facts)) {
+      finding.reason = Text("the user has logged in, but ", unit, " does not run: it failed");
+      finding.fix = Text("as administrator: systemctl status ", unit, " and journalctl -u ", unit,
+                         " tell why");
+    }
   }
   report.findings.push_back(std::move(finding));
 
@@ -78,6 +113,9 @@ void AddRuntimeDirectory(const HostFacts& facts, Report& report) {
   if (!around.runtime_directory)
     note(Text(directory, " is missing: this is no login session of the user's own"), Who::kUser,
          "open a real login session (ssh, machinectl shell)");
+  else if (!around.user_bus && ManagerFailed(facts))
+    note(Text("the user's service manager does not run, so there is no ", directory, "/bus"),
+         Who::kAdmin, "see the row systemd.user-manager");
   else if (!around.user_bus)
     note(Text("the user manager has no D-Bus socket (", directory, "/bus)"), Who::kAdmin,
          "as administrator: apt install dbus-user-session; then log in again");
@@ -106,13 +144,20 @@ void AddDelegate(const HostFacts& facts, Report& report) {
     if (!configured.Holds(name)) asked += Text(asked.empty() ? "" : ", ", name);
     if (configured.Holds(name) && !has) not_live += Text(not_live.empty() ? "" : ", ", name);
   }
+  std::string off_in = SwitchedOffIn(facts);
   std::string again = Text("log out of every session and in again (or: systemctl restart user@",
                            facts.cgroups.around.uid, ".service)");
-  if (!asked.empty()) {
+  if (!off_in.empty()) {
+    finding.verdict = Verdict::kNote;
+    finding.reason = SwitchedOff(facts, off_in);
+    finding.who = Who::kAdmin;
+    finding.fix = SwitchOn(facts.cgroups.around);
+  } else if (!asked.empty()) {
     finding.verdict = Verdict::kNote;
     finding.reason = Text("Delegate= of user@.service does not name ", asked);
     finding.who = Who::kAdmin;
-    finding.fix = DropIn("user@.service", "Delegate=cpu cpuset io memory pids", again);
+    finding.fix =
+        Text("as administrator: ", DelegateCommand(facts.cgroups.around), "; then ", again);
   } else if (!not_live.empty() && facts.systemd.user_manager_runs &&
              report.mode == cgroup::Mode::kV2) {
     finding.verdict = Verdict::kNote;
@@ -165,6 +210,19 @@ void AddHardening(const HostFacts& facts, Report& report) {
 }
 
 }  // namespace
+
+void BlameUserManager(const HostFacts& facts, cgroup::Controller controller,
+                      cgroup::Diagnosis& diagnosis) {
+  const cgroup::Chain* chain = facts.cgroups.Find(Name(controller));
+  if (chain == nullptr || diagnosis.fault != cgroup::Fault::kNotDelegated) return;
+  if (cgroup::SettingOf({*chain, facts.cgroups.around, controller}) != cgroup::Setting::kSession)
+    return;
+  std::string off_in = SwitchedOffIn(facts);
+  if (off_in.empty()) return;
+  diagnosis.reason = Text("own cgroup is not delegated: ", SwitchedOff(facts, off_in));
+  diagnosis.who = Who::kAdmin;
+  diagnosis.fix = SwitchOn(facts.cgroups.around);
+}
 
 void JudgeSystemd(const HostFacts& facts, Report& report) {
   if (!facts.cgroups.around.systemd) return;

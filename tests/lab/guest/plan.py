@@ -59,16 +59,16 @@ VARIANTS = {
         ),
         checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
                 "test_demo.UserDemo")),
-    "probe": Variant("unified", checks=("test_probe.UnifiedProbe", "test_probe.UnifiedFixes")),
+    "probe": Variant("unified", checks=("test_probe.UnifiedProbe", "test_probe.UnifiedFixes", "test_probe.UnifiedDelegate")),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
         programs=_EVERYWHERE + (Program("integration_seccomp", filter="LiveFilterTest.*"),
                                 Program("integration_launcher_native")),
-        checks=("test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_demo.Demo")),
+        checks=("test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate", "test_demo.Demo")),
     "legacy": Variant(
         "legacy",
         boot="systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1",
         programs=_EVERYWHERE,
-        checks=("test_cells.Cells", "test_probe.V1Probe")),
+        checks=("test_cells.Cells", "test_probe.V1Probe", "test_probe.V1Delegate")),
 }

@@ -2,9 +2,12 @@
 with limits that hold."""
 
 import json
+import os
 import pathlib
+import pwd
 import re
 import subprocess
+import time
 
 import places
 from case import LAUNCH, LIMITS, Case
@@ -13,7 +16,8 @@ PROBE = places.PROGRAMS + "/taskcell-probe"
 CONTROLLERS = ("memory", "pids", "cpu")
 
 # What of a fix can be pasted: what root does, and how the user starts the command.
-COMMANDS = re.compile(r"mkdir -p \S+ && (?:printf '[^']*' >\S+ && systemctl daemon-reload|chown \d+ \S+)"
+COMMANDS = re.compile(r"taskcell-probe delegate --user \S+ --apply"
+                      r"|mkdir -p \S+ && printf '[^']*' >\S+ && systemctl daemon-reload"
                       r"|systemctl restart [^\s)]+|sysctl -w [^\s,]+|loginctl enable-linger \w+")
 EXPORT = re.compile(r"export XDG_RUNTIME_DIR=[^\s)]+")
 START = re.compile(r"systemd-run --user --scope -p Delegate=yes")
@@ -42,6 +46,9 @@ class ProbeCase(Case):
             self.assertIn(fix, told["limits"][name]["fix"])
         return told
 
+    def run_as_root(self, command):
+        return self.run_in([], "sh", "-c", f"PATH={places.PROGRAMS}:$PATH; {command}")
+
     def mend(self, place):
         """Does what the fixes say, root's commands as root, until the probe is content; gives the place to start from."""
         for _ in range(MAX_ROUNDS):
@@ -49,8 +56,10 @@ class ProbeCase(Case):
             if not wrong:
                 return place
             for command in dict.fromkeys(command for each in wrong for command in COMMANDS.findall(each["fix"])):
-                ran = self.run_in([], "sh", "-c", command)
-                self.assertEqual(ran.returncode, 0, command + ran.stderr)
+                ran = self.run_as_root(command)
+                # Where a manager runs without what it was given now, the next command starts it anew.
+                accepted = (0, 1) if "delegate" in command else (0,)
+                self.assertIn(ran.returncode, accepted, command + ran.stdout + ran.stderr)
                 if command.startswith("loginctl enable-linger"):  # the manager starts in the background
                     places.wait_for_manager(command.split()[-1])
             start = START.search(wrong[0]["fix"])
@@ -73,14 +82,16 @@ class UnifiedProbe(ProbeCase):
         self.assert_verdict(places.handed("taskcell-test"))
 
     def test_manager_with_memory_and_pids(self):
-        told = self.assert_verdict(places.scope("carol"), ("cpu",), "admin", "Delegate=cpu")
+        told = self.assert_verdict(places.scope("carol"), ("cpu",), "admin", "taskcell-probe delegate --user carol --apply")
         self.assertIn("/user-1002.slice", told["limits"]["cpu"]["level"])
 
     def test_manager_without_cpu(self):
-        self.assert_verdict(places.scope("dave"), ("cpu",), "admin", "Delegate=cpu")
+        self.assert_verdict(places.scope("dave"), ("cpu",), "admin", "taskcell-probe delegate --user dave --apply")
 
     def test_manager_without_delegation(self):
-        self.assert_verdict(places.login("bob"), CONTROLLERS, "admin")
+        told = self.assert_verdict(places.login("bob"), CONTROLLERS, "admin", "taskcell-probe delegate --user bob --apply")
+        self.assertIn("/etc/systemd/system/user@1001.service.d/lab.conf", told["limits"]["memory"]["reason"])
+        self.assertNotIn("dbus-user-session", json.dumps(told))
 
     def test_login_session(self):
         self.assert_verdict(places.login("alice"), CONTROLLERS, "user", "systemd-run --user --scope -p Delegate=yes")
@@ -114,7 +125,7 @@ class UnifiedFixes(ProbeCase):
     """Broken, then mended with the printed commands alone."""
 
     def test_controllers_that_the_manager_is_not_given(self):
-        self.addCleanup(self.remove_drop_in, "user@.service")
+        self.addCleanup(self.run_as_root, "taskcell-probe delegate --user carol --revert")
         place = places.scope("carol")
         self.assert_limits_hold(self.mend(place))
 
@@ -164,12 +175,79 @@ class UnifiedFixes(ProbeCase):
         self.remove_drop_in(unit.name)
 
 
+class Delegate(ProbeCase):
+    """What taskcell-probe delegate does as root, and that nothing of it stays when it is undone."""
+
+    def delegate(self, user, option):
+        return self.run_as_root(f"taskcell-probe delegate --user {user} {option}")
+
+    def assert_applied_twice_and_undone(self, user):
+        self.await_no_manager(user)
+        before = self.listing()
+        self.addCleanup(self.delegate, user, "--revert")
+        for _ in range(2):
+            ran = self.delegate(user, "--apply")
+            self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+            self.assertIn("all limits hold (native)", ran.stdout)
+        self.assertEqual(self.delegate(user, "").returncode, 0)
+        self.assertNotEqual(self.listing(), before)
+        undone = self.delegate(user, "--revert")
+        self.assertEqual(undone.returncode, 0, undone.stdout + undone.stderr)
+        self.assertEqual(self.listing(), before)
+
+    def await_no_manager(self, user):
+        """The end of one that an earlier test started is not waited for there."""
+        uid = pwd.getpwnam(user).pw_uid
+        end = time.monotonic() + places.MANAGER_S
+        while os.path.exists(f"/sys/fs/cgroup/user.slice/user-{uid}.slice/user@{uid}.service"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
+
+    def listing(self):
+        """What a host is told about its users, and the cgroups that are no service's."""
+        found = ["/etc/taskcell", "/var/lib/taskcell-delegate"]
+        found += [each for top in ("/etc/systemd/system", "/var/lib/systemd/linger") for each in self.below(top)]
+        found += [each for each in self.below("/sys/fs/cgroup") if "/taskcell" in each]
+        return [(each, os.stat(each, follow_symlinks=False)[:6]) for each in sorted(found) if os.path.lexists(each)]
+
+    def below(self, top):
+        return [os.path.join(place, name) for place, folders, files in os.walk(top) for name in folders + files]
+
+
+class UnifiedDelegate(Delegate):
+    """With systemd on the unified hierarchy: the user's manager."""
+
+    def test_user_without_linger(self):
+        self.assert_applied_twice_and_undone("erin")
+
+    def test_manager_that_cannot_start_for_want_of_delegation(self):
+        self.assert_applied_twice_and_undone("bob")
+
+
+class V1Delegate(Delegate):
+    """With v1 hierarchies, of which no service manager hands anything over."""
+
+    def test_directories(self):
+        self.assert_applied_twice_and_undone("erin")
+
+    def test_directories_are_made_again_at_boot(self):
+        self.addCleanup(self.delegate, "erin", "--revert")
+        self.assertEqual(self.delegate("erin", "--apply").returncode, 0)
+        for each in pathlib.Path("/sys/fs/cgroup").glob("*/taskcell/uid-1004"):
+            each.rmdir()
+        started = self.run_in([], "systemctl", "start", "taskcell-uid-1004.service")
+        self.assertEqual(started.returncode, 0, started.stderr)
+        self.assertEqual(self.run_in([], "systemctl", "is-enabled", "taskcell-uid-1004.service").stdout, "enabled\n")
+        self.assert_limits_hold(places.dropped("erin"))
+
+
 class V1Probe(ProbeCase):
     """With v1 hierarchies, of which no service manager hands anything over."""
 
     def test_stranger_and_then_with_prepared_directories(self):
+        self.addCleanup(self.run_as_root, "taskcell-probe delegate --user erin --revert")
         place = places.dropped("erin")
-        self.assert_verdict(place, CONTROLLERS, "admin", "mkdir -p")
+        self.assert_verdict(place, CONTROLLERS, "admin", "taskcell-probe delegate --user erin --apply")
         self.assert_limits_hold(self.mend(place))
 
     def test_directories_handed_over_by_root(self):

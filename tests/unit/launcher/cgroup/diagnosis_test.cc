@@ -81,8 +81,8 @@ TEST_F(UnifiedHost, ControllerNotDelegatedToTheUserManagerIsTheAdministrators) {
   EXPECT_EQ(cpu.level, kRoot + "/user.slice");
   EXPECT_EQ(cpu.file, kRoot + "/user.slice/cgroup.subtree_control");
   EXPECT_THAT(cpu.reason, HasSubstr("not delegated to the user manager"));
-  EXPECT_THAT(cpu.fix, HasSubstr("user@.service.d"));
-  EXPECT_THAT(cpu.fix, HasSubstr("daemon-reload"));
+  EXPECT_THAT(cpu.fix, HasSubstr("taskcell-probe delegate --user agent1 --apply"));
+  EXPECT_THAT(cpu.fix, HasSubstr("systemctl restart user@1500.service"));
   EXPECT_THAT(cpu.fix, Not(HasSubstr("subtree_control")));
 }
 
@@ -140,6 +140,19 @@ TEST_F(UnifiedHost, MissingUserBusIsAPackage) {
   Diagnosis memory = Ask(host, Controller::kMemory);
   EXPECT_DIAGNOSIS(memory, "no", "admin");
   EXPECT_THAT(memory.fix, HasSubstr("dbus-user-session"));
+}
+
+// A login whose user manager does not run, as where Delegate= is off for it: no package is missing.
+TEST_F(UnifiedHost, FailedUserManagerIsNotTakenForAMissingBus) {
+  Move("/user.slice/user-1500.slice/session-48.scope");
+  host.Cgroup(kSlice + "/session-48.scope", 0, kAllOn, "");
+  for (const std::string& each : {kScope, kManager + "/app.slice", kManager}) host.Remove(each);
+  host.Remove("/run/user/1500/bus");
+  Diagnosis memory = Ask(host, Controller::kMemory);
+  EXPECT_DIAGNOSIS(memory, "no", "admin");
+  EXPECT_THAT(memory.fix, HasSubstr("user@1500.service does not run"));
+  EXPECT_THAT(memory.fix, HasSubstr("taskcell-probe delegate --user agent1 --apply"));
+  EXPECT_THAT(memory.fix, Not(HasSubstr("dbus")));
 }
 
 // E09: a system service with User= and without Delegate=.
@@ -422,8 +435,9 @@ TEST_F(V1Host, IsTheAdministratorsToHandOverOrToLeave) {
   EXPECT_DIAGNOSIS(memory, "no", "admin");
   EXPECT_FALSE(memory.outer_limit.has_value());
   EXPECT_THAT(memory.fix, HasSubstr("systemd.unified_cgroup_hierarchy=1"));
-  EXPECT_THAT(memory.fix,
-              HasSubstr("mkdir -p /sys/fs/cgroup/memory/taskcell/uid-1500 && chown 1500"));
+  EXPECT_THAT(memory.fix, HasSubstr("taskcell-probe delegate --user agent1 --apply"));
+  for (Controller each : kControllers)  // one fix for all hierarchies
+    EXPECT_EQ(Ask(host, each).fix, memory.fix);
 }
 
 TEST_F(V1Host, PreparedDirectoryOfTheUsersOwnIsYes) {

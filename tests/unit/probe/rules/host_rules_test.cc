@@ -107,6 +107,43 @@ TEST_F(HostRules, DelegateConfiguredAgainstLive) {
   EXPECT_THAT(Row(report, "systemd.delegate").fix, HasSubstr("daemon-reload"));
 }
 
+// Without a cgroup of its own the manager ends at once, and its bus is missing for no other reason.
+TEST_F(HostRules, DelegateSwitchedOffIsTheCauseOfAManagerThatDoesNotRun) {
+  const std::string session = GoodHost::kSlice + "/session-1.scope";
+  host.Process(GoodHost::kUser, "0::/user.slice/user-1500.slice/session-1.scope\n",
+               test::kUnifiedMount);
+  host.Cgroup(session, 0, "cpu memory pids", "", "domain", "4242");
+  for (const std::string& each : {GoodHost::kScope, GoodHost::kApp, GoodHost::kManager})
+    host.Remove(each);
+  host.Remove("/run/user/1500/bus");
+  host.Put("/usr/lib/systemd/system/user@.service", "[Service]\nDelegate=pids memory cpu\n");
+  EXPECT_THAT(Row(Judged(), "systemd.user-manager").reason, HasSubstr("it failed"));
+  EXPECT_THAT(Row(Judged(), "systemd.user-manager").fix, HasSubstr("journalctl -u user@1500"));
+  EXPECT_THAT(Row(Judged(), "limits.memory").fix, HasSubstr("does not run"));
+
+  const std::string drop_in = "/etc/systemd/system/user@1500.service.d/site.conf";
+  host.Put(drop_in, "[Service]\nDelegate=no\n");
+  Report report = Judged();
+  for (const char* id :
+       {"limits.memory", "limits.pids", "limits.cpu", "systemd.user-manager", "systemd.delegate"}) {
+    EXPECT_THAT(Row(report, id).reason, HasSubstr(drop_in)) << id;
+    EXPECT_EQ(Row(report, id).who, Who::kAdmin) << id;
+    EXPECT_THAT(Row(report, id).fix, HasSubstr("taskcell-probe delegate --user agent1 --apply"));
+  }
+  EXPECT_EQ(report.limits[0].state, cgroup::LimitState::kNo);
+  EXPECT_THAT(TableOf(report, {}), Not(HasSubstr("dbus-user-session")));
+  EXPECT_THAT(report.Headline(), HasSubstr("Delegate= is switched off"));
+}
+
+// In a unit of the system's manager that user's manager is not the matter.
+TEST_F(HostRules, DelegateSwitchedOffForTheUserIsNoMatterOfASystemUnit) {
+  InService("");
+  host.Own(GoodHost::kRoot + "/system.slice/gw.service", 0);
+  host.Remove(GoodHost::kManager);
+  host.Put("/etc/systemd/system/user@1500.service.d/site.conf", "[Service]\nDelegate=no\n");
+  EXPECT_THAT(Row(Judged(), "limits.memory").fix, HasSubstr("gw.service.d"));
+}
+
 TEST_F(HostRules, WithoutSystemdNothingOfItIsNamed) {
   host.Remove("/run/systemd/system");
   host.Process(GoodHost::kUser, "0::/d\n", test::kUnifiedMount);
