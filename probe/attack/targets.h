@@ -30,7 +30,7 @@ struct Targets {
   // The limits of the cell.
   uint64_t pids = 64;
   uint64_t memory_bytes = uint64_t{64} << 20U;
-  uint64_t cpu_millis = 500;
+  uint64_t cpu_millis = 300;
   uint64_t nofile = 256;
   uint64_t tmpfs_bytes = uint64_t{8} << 20U;
   uint64_t output_bytes = uint64_t{1} << 20U;

@@ -88,7 +88,7 @@ Status World::MakeFiles(const std::string& attacker) {
   if (::geteuid() == 0) TRY(MakePrivilegedTools(program));
   outside_.scratch = scratch_.path() + "/work";
   outside_.secret = scratch_.path() + "/secret";
-  outside_.gateway_uid = ::geteuid();
+  outside_.gateway_uid = ::geteuid() == 0 ? kNobody : ::geteuid();  // as the controls run
   return Ok();
 }
 
@@ -115,6 +115,7 @@ Status World::MakePrivilegedTools(std::string_view content) {
 Targets World::inside() const {
   Targets inside = outside_;
   inside.scratch = "/tmp";
+  inside.gateway_uid = ::geteuid();
   std::string tools = kToolsInside;
   if (!inside.setuid_program.empty()) inside.setuid_program = tools + "/setuid";
   if (!inside.capable_program.empty()) inside.capable_program = tools + "/capable";

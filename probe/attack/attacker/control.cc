@@ -19,6 +19,7 @@
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
 #include "probe/attack/payloads/call.h"
+#include "probe/attack/payloads/topics.h"
 
 namespace taskcell::attack {
 namespace {
@@ -58,6 +59,7 @@ Status MakeNamespaces() {
   int64_t mounted = Call(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, 0);
   if (mounted < 0)
     return Error(Kind::kUnsupported, "no proc of its own", static_cast<int>(-mounted));
+  TRY(NoticeSignals());
   return sys::SetLoopbackUp();
 }
 

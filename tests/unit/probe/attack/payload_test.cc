@@ -34,6 +34,15 @@ TEST(PayloadTest, NoNameIsATopicToo) {
   }
 }
 
+TEST(PayloadTest, EachClassThatOnceLedOutHasAPayloadOfItsName) {
+  for (std::string_view cve : {"cve-2019-5736-", "cve-2022-0492-", "cve-2024-21626-",
+                               "cve-2025-31133-", "cve-2025-52565-", "cve-2025-52881-"}) {
+    EXPECT_TRUE(std::any_of(AllPayloads().begin(), AllPayloads().end(), [&](const Payload& each) {
+      return each.name.starts_with(cve);
+    })) << cve;
+  }
+}
+
 TEST(PayloadTest, OnlyWhatItsRowNamesIsContained) {
   Payload payload;
   payload.contained = {EPERM, -SIGSYS};
