@@ -29,11 +29,10 @@ Advice AskUserManager(const Question& question) {
   const Surroundings& around = question.around;
   std::string manager = Text("user@", around.uid, ".service");
   std::string user = ShellWord(around.UserName());
+  std::string from_anywhere =
+      Text(kScope, " (from su or sudo first: export XDG_RUNTIME_DIR=/run/user/", around.uid, ")");
   if (around.user_bus)
-    return {{},
-            Who::kUser,
-            Text("start it below your own service manager: ", kScope,
-                 " (from su or sudo first: export XDG_RUNTIME_DIR=/run/user/", around.uid, ")")};
+    return {{}, Who::kUser, Text("start it below your own service manager: ", from_anywhere)};
   if (around.runtime_directory && !around.user_manager)
     return {{},
             Who::kAdmin,
@@ -56,7 +55,7 @@ Advice AskUserManager(const Question& question) {
                "@) and there: ", kScope,
                "; an administrator can instead make the user's manager run without one: loginctl "
                "enable-linger ",
-               user)};
+               user, ", and then here as well: ", from_anywhere)};
 }
 
 Advice AskForDirectory(const Question& question) {

@@ -7,7 +7,8 @@
 
 namespace taskcell::sys {
 
-// For processes that are not children of ours. pidfd_open(2); ESRCH: no such process.
+// For processes that are not children of ours. pidfd_open(2); ESRCH: no such process, also where
+// its id lives on as that of its process group or session.
 Result<UniqueFd> OpenPidfd(pid_t pid);
 
 // pidfd_send_signal(2). ESRCH: it has ended.

@@ -130,6 +130,7 @@ TEST_F(UnifiedHost, SuWithoutASessionAsksForALogin) {
   EXPECT_DIAGNOSIS(memory, "no", "user");
   EXPECT_THAT(memory.fix, HasSubstr("login session"));
   EXPECT_THAT(memory.fix, HasSubstr("loginctl enable-linger agent1"));
+  EXPECT_THAT(memory.fix, HasSubstr("export XDG_RUNTIME_DIR=/run/user/1500"));
 }
 
 // E06: a login, but no D-Bus of the user.
