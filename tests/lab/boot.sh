@@ -7,7 +7,8 @@ kernel=$1 initrd=$2 arguments=$3
 shift 3
 drives=()
 for disk in "$@"; do drives+=(-drive "format=raw,if=virtio,cache=unsafe,snapshot=on,file=$disk"); done
-# With the cmpxchg16b that QEMU 7.2 emulates, kernel 6.12 crashes in its allocator.
+# With the cmpxchg16b that QEMU 7.2 emulates, kernel 6.12 crashes in its allocator. Without no_timer_check a kernel on a busy
+# host panics when its timer ticks late.
 exec timeout --foreground "${LAB_TIMEOUT_S:-1800}" qemu-system-x86_64 -machine q35 -accel "${LAB_ACCELERATOR:-tcg,thread=multi}" \
   -cpu max,cx16=off -smp 2 -m 3072 -nographic -no-reboot -net none -kernel "$kernel/vmlinuz" -initrd "$initrd" \
-  -append "console=ttyS0 quiet loglevel=3 panic=-1 $arguments" "${drives[@]}"
+  -append "console=ttyS0 quiet loglevel=3 panic=-1 no_timer_check $arguments" "${drives[@]}"
