@@ -42,6 +42,14 @@ void AddSpace(const std::string& path, LiveFacts& live) {
   if (system.ok()) live.spaces.push_back({path, system->size_bytes, system->free_bytes});
 }
 
+void AddAccess(const std::string& socket, LiveFacts& live) {
+  for (const SocketAccess& each : live.sockets) {
+    if (each.path == socket) return;
+  }
+  Status access = sys::CheckAccess(AT_FDCWD, socket, R_OK | W_OK);
+  live.sockets.push_back({socket, access.ok() ? 0 : access.error().err});
+}
+
 void ChooseEngine(LiveFacts& live) {
   Result<Endpoint> endpoint = ChooseEndpoint(SettingsFromEnvironment(""));
   if (!endpoint.ok()) {
@@ -75,11 +83,9 @@ uint64_t CountTasks(sys::FileTree& host, uint32_t uid) {
 LiveFacts LookLive(sys::FileTree& host, const HostFacts& facts) {
   LiveFacts live;
   live.trials = TryFeatures(GroundOf(facts));
-  for (const EngineFacts::Socket& socket : facts.engines.sockets) {
-    Status access = sys::CheckAccess(AT_FDCWD, socket.path, R_OK | W_OK);
-    live.sockets.push_back({socket.path, access.ok() ? 0 : access.error().err});
-  }
+  for (const EngineFacts::Socket& socket : facts.engines.sockets) AddAccess(socket.path, live);
   ChooseEngine(live);
+  if (!live.engine_socket.empty()) AddAccess(live.engine_socket, live);
   std::string home = EnvironmentValue("HOME");
   if (!home.empty()) AddSpace(home, live);
   live.runtime_directory = EnvironmentValue("XDG_RUNTIME_DIR");

@@ -1,5 +1,7 @@
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include "launcher/base/text.h"
 #include "probe/facts/trials.h"
 #include "probe/rules/report.h"
@@ -65,6 +67,11 @@ void AddChoice(const HostFacts& facts, Report& report) {
   if (live.engine_socket.empty()) return;
   Finding finding{"engine.choice", Verdict::kReady,
                   Text(Printable(live.engine_socket), " would be used, from ", live.engine_source)};
+  int err = AccessOf(facts, live.engine_socket);
+  if (err == ENOENT)
+    finding.reason += "; nothing is there";
+  else if (err != 0)
+    finding.reason += Text("; this user may not use it (", ErrorName(err), ")");
   bool own = live.engine_socket.starts_with("/run/user/");
   bool has_own = false;
   for (const EngineFacts::Socket& each : facts.engines.sockets) has_own |= each.rootless;

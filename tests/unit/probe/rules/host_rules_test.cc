@@ -269,6 +269,16 @@ TEST_F(HostRules, RootfulEngineBehindARootlessUserIsNamed) {
   EXPECT_EQ(Row(Judged(), "engine.choice").verdict, Verdict::kNote);
 }
 
+TEST_F(HostRules, ChosenSocketIsSaidToBeOfNoUse) {
+  live.engine_socket = "/home/a/engine.sock";
+  EXPECT_THAT(Row(Judged(), "engine.choice").reason, Not(HasSubstr(";")));
+  live.sockets = {{"/home/a/engine.sock", ENOENT}};
+  EXPECT_THAT(Row(Judged(), "engine.choice").reason, HasSubstr("nothing is there"));
+  live.sockets[0].err = EACCES;
+  EXPECT_THAT(Row(Judged(), "engine.choice").reason, HasSubstr("may not use it (EACCES)"));
+  EXPECT_EQ(Row(Judged(), "engine.choice").verdict, Verdict::kReady);
+}
+
 TEST_F(HostRules, ListenersAndGroupMembersAreNamed) {
   host.Put("/proc/net/tcp", "x\n 0: 00000000:0947 00000000:0000 0A 0\n");
   host.Put("/etc/group", "docker:x:999:ops\x1b[2J\n");
