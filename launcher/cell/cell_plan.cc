@@ -8,7 +8,7 @@
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kPlanTag = 0x314c5054;  // "TPL1"
+constexpr uint32_t kPlanTag = 0x324c5054;  // "TPL2"
 constexpr std::size_t kIdLength = 32;
 constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::size_t kMaxHostnameBytes = 63;
@@ -50,6 +50,8 @@ void Fields(Io& io, Value& plan) {
   io.Number(plan.limits.pids);
   io.Number(plan.limits.cpu_millis);
   io.Number(plan.limits.nofile);
+  io.Flag(plan.limits.cpu_may_be_missing);
+  io.Flag(plan.limits.oom_group);
   io.Choice(plan.network, NetworkMode::kOpen);
   io.String(plan.hostname, kMaxHostnameBytes);
   io.String(plan.working_directory, kMaxPathBytes);

@@ -50,6 +50,11 @@ struct Limits {
   uint64_t pids = 0;
   uint64_t cpu_millis = 0;  // thousandths of one core
   uint64_t nofile = 1024;   // RLIMIT_NOFILE of the job
+  // Native cells only. A named weaker mode: where the cpu controller cannot be had, no limit of it.
+  bool cpu_may_be_missing = false;
+  // Native cells on the unified hierarchy: when memory runs out the whole cell is killed, not one
+  // process (memory.oom.group).
+  bool oom_group = false;
 };
 
 // What a cell must be. Made by pure code from checked configuration; the same value goes to the

@@ -103,7 +103,12 @@ Error SwapIsNotAccounted(std::string_view file) {
                     "swapaccount=1, or switch swap off (swapoff -a)"));
 }
 
-Status ApplyMemoryV1(int cgroup_fd, uint64_t bytes, bool host_has_swap) {
+Status ApplyMemoryV1(int cgroup_fd, const cell::Limits& limits, bool host_has_swap) {
+  if (limits.oom_group)
+    return Error(Kind::kUnsupported,
+                 "killing the whole cell when memory runs out needs the unified hierarchy: v1 has "
+                 "no memory.oom.group");
+  const uint64_t bytes = limits.memory_bytes;
   // Before Linux 5.11 a limit covers the children only with this switched on.
   std::optional<std::string> nested = TRY(ReadRecord(cgroup_fd, "memory.use_hierarchy"));
   if (nested == "0") TRY(sys::WriteControl(cgroup_fd, "memory.use_hierarchy", "1"));
@@ -119,9 +124,10 @@ Status ApplyMemoryV1(int cgroup_fd, uint64_t bytes, bool host_has_swap) {
   return Ok();
 }
 
-Status ApplyMemoryV2(int cgroup_fd, uint64_t bytes, bool host_has_swap) {
-  TRY(Write(cgroup_fd, "memory.max", bytes, WholePages(bytes)));
-  // memory.oom.group is 0 in a new cgroup: one process is killed, not all.
+Status ApplyMemoryV2(int cgroup_fd, const cell::Limits& limits, bool host_has_swap) {
+  TRY(Write(cgroup_fd, "memory.max", limits.memory_bytes, WholePages(limits.memory_bytes)));
+  // It is 0 in a new cgroup: one process is killed, not all.
+  if (limits.oom_group) TRY(Write(cgroup_fd, "memory.oom.group", 1, 1));
   if (sys::StatAt(cgroup_fd, "memory.swap.max").ok())
     return Write(cgroup_fd, "memory.swap.max", 0, 0);
   if (host_has_swap) return SwapIsNotAccounted("memory.swap.max");
@@ -229,8 +235,8 @@ Status ApplyLimits(int cgroup_fd, bool unified, std::span<const Controller> cont
   for (Controller controller : controllers) {
     switch (controller) {
       case Controller::kMemory:
-        TRY(unified ? ApplyMemoryV2(cgroup_fd, limits.memory_bytes, host_has_swap)
-                    : ApplyMemoryV1(cgroup_fd, limits.memory_bytes, host_has_swap));
+        TRY(unified ? ApplyMemoryV2(cgroup_fd, limits, host_has_swap)
+                    : ApplyMemoryV1(cgroup_fd, limits, host_has_swap));
         break;
       case Controller::kPids:
         TRY(Write(cgroup_fd, "pids.max", limits.pids, limits.pids));

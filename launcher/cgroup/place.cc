@@ -103,6 +103,17 @@ Result<Place> TryDelegated(const Search& search) {
   return Place{search.hierarchy.unified, search.PathOf(below), std::move(directory)};
 }
 
+// Somebody's own choice: it must be the caller's and, on the unified hierarchy, hold no process.
+Result<Place> TryParent(const Search& search, const std::string& below) {
+  UniqueFd directory = TRY(OpenCgroup(search.mount.get(), below));
+  TRY(CheckOwner(search, directory.get()));
+  if (search.hierarchy.unified) {
+    TRY(CheckControlFiles(directory.get()));
+    TRY(EnableControllers(directory.get(), search.wanted, false));
+  }
+  return Place{search.hierarchy.unified, search.PathOf(below), std::move(directory)};
+}
+
 Result<Place> TryBoth(const Search& search) {
   Result<Place> own = TryOwn(search);
   if (own.ok()) return own;
@@ -117,14 +128,16 @@ Result<Place> TryBoth(const Search& search) {
                cause.err);
 }
 
-Result<Place> Find(const Hierarchy& hierarchy, const std::vector<Controller>& wanted) {
+Result<Place> Find(const Hierarchy& hierarchy, const std::vector<Controller>& wanted,
+                   const std::string& parent) {
   if (hierarchy.mount_point.empty())
     return Error(Kind::kUnsupported, "the cgroup hierarchy that holds it is not mounted here");
   if (hierarchy.read_only)
     return Error(Kind::kUnsupported,
                  Text("'", Printable(hierarchy.mount_point), "' is mounted read-only"), EROFS);
   Search search{hierarchy, wanted, ::geteuid(), TRY(OpenMount(hierarchy))};
-  return TryBoth(search);
+  if (parent.empty()) return TryBoth(search);
+  return TryParent(search, parent).With(Text("'", Printable(search.PathOf(parent)), "'"));
 }
 
 // What the same judgement says that taskcell-probe prints.
@@ -149,11 +162,17 @@ std::string WhatToDo(const Hierarchy& hierarchy, const std::vector<Controller>& 
 
 }  // namespace
 
-Result<Place> FindPlace(const Hierarchy& hierarchy, const std::vector<Controller>& wanted) {
-  Result<Place> place = Find(hierarchy, wanted);
+Result<Place> FindPlace(const Hierarchy& hierarchy, const std::vector<Controller>& wanted,
+                        const std::string& parent) {
+  Result<Place> place = Find(hierarchy, wanted, parent);
   if (place.ok()) return place;
   Error error = std::move(place).error();
-  error.text += Text(". What to do: ", WhatToDo(hierarchy, wanted));
+  if (parent.empty()) {
+    error.text += Text(". What to do: ", WhatToDo(hierarchy, wanted));
+  } else {
+    error.text +=
+        ". It must be a cgroup of the caller's, without processes, that has the controllers";
+  }
   return Unenforced(wanted, std::move(error));
 }
 

@@ -27,8 +27,10 @@ struct Place {
 //  2. `<mount point>/taskcell/uid-<uid>`, made once by root for that user (root makes its own on
 //     demand). On the unified hierarchy only root can be moved there from elsewhere
 //     (cgroups(7): the common ancestor must be writable).
+// With a `parent`, a cgroup's path below each mount point, only that one is tried.
 // On the unified hierarchy the controllers are turned on for the children. The Error has the code
 // "resource_limits_unenforced" and names the controllers, what was tried, and the remedy.
-Result<Place> FindPlace(const Hierarchy& hierarchy, const std::vector<Controller>& wanted);
+Result<Place> FindPlace(const Hierarchy& hierarchy, const std::vector<Controller>& wanted,
+                        const std::string& parent = "");
 
 }  // namespace taskcell::cgroup

@@ -45,10 +45,15 @@ struct Share {
   std::vector<Controller> controllers;
 };
 
-Result<std::vector<Share>> SharesOf(const Layout& layout) {
+bool MayBeMissing(Controller controller, const cell::Limits& limits) {
+  return controller == Controller::kCpu && limits.cpu_may_be_missing;
+}
+
+Result<std::vector<Share>> SharesOf(const Layout& layout, const cell::Limits& limits) {
   std::vector<Share> shares;
   for (Controller controller : kControllers) {
     const Hierarchy* hierarchy = layout.Find(controller);
+    if (hierarchy == nullptr && MayBeMissing(controller, limits)) continue;
     if (hierarchy == nullptr) {
       return Unenforced({controller},
                         Error(Kind::kUnsupported,
@@ -64,6 +69,19 @@ Result<std::vector<Share>> SharesOf(const Layout& layout) {
     same->controllers.push_back(controller);
   }
   return shares;
+}
+
+// The place for what `share` limits, which becomes less where a controller may be missing and is;
+// nothing where then nothing is left.
+Result<std::optional<Place>> PlaceOf(Share& share, const cell::Limits& limits,
+                                     const std::string& parent) {
+  Result<Place> place = FindPlace(*share.hierarchy, share.controllers, parent);
+  if (place.ok()) return std::optional<Place>(std::move(place).value());
+  std::size_t less = std::erase_if(
+      share.controllers, [&](Controller controller) { return MayBeMissing(controller, limits); });
+  if (less == 0) return std::move(place).error();
+  if (share.controllers.empty()) return std::optional<Place>();
+  return std::optional<Place>(TRY(FindPlace(*share.hierarchy, share.controllers, parent)));
 }
 
 // Makes the directory of a run and takes its lock, which tells SweepStale that the owner lives. A
@@ -88,19 +106,23 @@ Result<UniqueFd> MakeLocked(int place_fd, const std::string& name) {
 
 }  // namespace
 
-Result<RunCgroup> RunCgroup::Make(const std::string& run_id, const cell::Limits& limits) {
-  return MakeIn(TRY(ReadLayout()), run_id, limits);
+Result<RunCgroup> RunCgroup::Make(const std::string& run_id, const cell::Limits& limits,
+                                  const std::string& parent) {
+  return MakeIn(TRY(ReadLayout()), run_id, limits, parent);
 }
 
 Result<RunCgroup> RunCgroup::MakeIn(Layout layout, const std::string& run_id,
-                                    const cell::Limits& limits) {
+                                    const cell::Limits& limits, const std::string& parent) {
   if (!IsRunName(RunName(run_id)))
     return Error(Kind::kUsage,
                  Text("run id '", Printable(run_id), "' is not 32 lowercase hex digits"), EINVAL);
   bool host_has_swap = TRY(HostHasSwap());
   RunCgroup made(RunName(run_id), std::move(layout), host_has_swap);
-  for (const Share& share : TRY(SharesOf(made.layout_))) {
-    Status added = made.AddBranch(*share.hierarchy, share.controllers, limits);
+  std::vector<Share> shares = TRY(SharesOf(made.layout_, limits));
+  for (Share& share : shares) {
+    std::optional<cgroup::Place> place = TRY(PlaceOf(share, limits, parent));
+    if (!place) continue;
+    Status added = made.AddBranch(std::move(*place), share.controllers, limits);
     if (!added.ok()) return Unenforced(share.controllers, std::move(added).error());
   }
   return made;
@@ -110,9 +132,8 @@ RunCgroup::~RunCgroup() {
   (void)Remove();  // ignoring: a later run sweeps what can't be removed now
 }
 
-Status RunCgroup::AddBranch(const Hierarchy& hierarchy, const std::vector<Controller>& controllers,
+Status RunCgroup::AddBranch(cgroup::Place place, const std::vector<Controller>& controllers,
                             const cell::Limits& limits) {
-  cgroup::Place place = TRY(FindPlace(hierarchy, controllers));
   SweepStale(place.directory.get());
   std::string path = Text("'", Printable(place.path), "/", name_, "'");
   Result<UniqueFd> run = MakeLocked(place.directory.get(), name_);
@@ -145,6 +166,12 @@ int RunCgroup::clone_fd() const {
     if (branch.place.unified) return branch.cell.get();
   }
   return -1;
+}
+
+bool RunCgroup::limits_cpu() const {
+  return std::any_of(branches_.begin(), branches_.end(), [](const Branch& branch) {
+    return std::count(branch.controllers.begin(), branch.controllers.end(), Controller::kCpu) > 0;
+  });
 }
 
 Result<std::vector<UniqueFd>> RunCgroup::OpenEntries(bool with_unified) const {

@@ -32,10 +32,11 @@ class RunCgroup {
   // reads them back. `run_id` is 32 lowercase hex digits. Anything that can't be enforced is an
   // Error with the code "resource_limits_unenforced" that names the controller, the file and who
   // must do what; then nothing is left behind. Cgroups of this caller's earlier runs whose owner
-  // died are removed on the way.
-  static Result<RunCgroup> Make(const std::string& run_id, const cell::Limits& limits);
+  // died are removed on the way. `parent` as in FindPlace.
+  static Result<RunCgroup> Make(const std::string& run_id, const cell::Limits& limits,
+                                const std::string& parent = "");
   static Result<RunCgroup> MakeIn(Layout layout, const std::string& run_id,
-                                  const cell::Limits& limits);
+                                  const cell::Limits& limits, const std::string& parent = "");
 
   RunCgroup(RunCgroup&&) noexcept = default;
   RunCgroup& operator=(RunCgroup&&) = delete;
@@ -44,6 +45,9 @@ class RunCgroup {
   // The directory of `cell` on the unified hierarchy for clone3's CLONE_INTO_CGROUP, or -1 when
   // every limit is on v1. Owned by this object.
   int clone_fd() const;
+
+  // False where the limits allowed that the cpu controller is missing, and it is.
+  bool limits_cpu() const;
 
   // Files through which a process moves itself into the cell: as its only thread it writes "0" into
   // each (Enter), before it changes its ids. For v1, and for the unified hierarchy too when
@@ -85,7 +89,7 @@ class RunCgroup {
 
   RunCgroup(std::string name, Layout layout, bool host_has_swap)
       : name_(std::move(name)), layout_(std::move(layout)), host_has_swap_(host_has_swap) {}
-  Status AddBranch(const Hierarchy& hierarchy, const std::vector<Controller>& controllers,
+  Status AddBranch(cgroup::Place place, const std::vector<Controller>& controllers,
                    const cell::Limits& limits);
 
   std::string name_;  // run-<id>

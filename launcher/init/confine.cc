@@ -119,6 +119,8 @@ Status ConfineSelf(const Confinement& confinement, std::string_view& stage) {
   stage = "rlimit";
   TRY(ApplyLimits(confinement));
   TRY(DieBeforeInit());
+  stage = "modes";
+  TRY(sys::ResetModes());
   stage = "no_new_privs";
   TRY(sys::SetNoNewPrivileges());
   stage = "landlock";

@@ -9,6 +9,8 @@
 
 #include "launcher/base/text.h"
 #include "launcher/cgroup/layout.h"
+#include "launcher/cgroup/remedy.h"
+#include "launcher/cgroup/scope.h"
 #include "launcher/native/child.h"
 #include "launcher/native/handover.h"
 #include "launcher/native/mount_source.h"
@@ -148,6 +150,19 @@ Status Build::ReadReports(bool trial) {
   return Ok();
 }
 
+Result<cgroup::RunCgroup> MakeCgroup(const CellOrders& orders) {
+  return cgroup::RunCgroup::Make(orders.plan->run_id, orders.plan->limits, orders.cgroup_parent);
+}
+
+// On the unified hierarchy a user's session hands nothing on, but the user's manager has something
+// to give.
+Result<cgroup::RunCgroup> MakeUnified(const CellOrders& orders) {
+  Result<cgroup::RunCgroup> made = MakeCgroup(orders);
+  bool by_place = !made.ok() && made.error().code == cgroup::kUnenforced;
+  if (!by_place || !orders.cgroup_parent.empty() || !cgroup::EnterOwnScope().ok()) return made;
+  return MakeCgroup(orders);
+}
+
 }  // namespace
 
 Result<NativeCell> NativeCell::Make(CellOrders orders) {
@@ -161,16 +176,13 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.gate = orders.gate.get();
   child.signal_mask = orders.signal_mask;
   child.stdio = orders.stdio;
-  auto make_cgroup = [&] {
-    return cgroup::RunCgroup::Make(orders.plan->run_id, orders.plan->limits);
-  };
   // Into a cgroup of the unified hierarchy the child is born (moving there would take the kernel
   // milliseconds). One on v1 it enters by itself, so it is made while the child makes the rest.
   // What cannot be read now is for RunCgroup to tell.
   Result<bool> on_v1 = cgroup::ReadAllOnV1();
   bool afterwards = on_v1.ok() && on_v1.value();
   std::optional<Result<cgroup::RunCgroup>> cgroup;
-  if (!afterwards) cgroup.emplace(make_cgroup());
+  if (!afterwards) cgroup.emplace(MakeUnified(orders));
   int cgroup_fd = cgroup && cgroup->ok() ? cgroup->value().clone_fd() : -1;
   Result<Build> build = Build::Start(child, cgroup_fd);
   if (!build.ok() && build.error().err == ENOSYS && cgroup_fd >= 0) {
@@ -178,7 +190,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
     build = Build::Start(child, cgroup_fd);
   }
   if (!build.ok()) return std::move(build).error();
-  if (afterwards) cgroup.emplace(make_cgroup());
+  if (afterwards) cgroup.emplace(MakeCgroup(orders));
   if (cgroup->ok()) build->Give(cgroup->value(), cgroup_fd < 0);
   TRY(CheckRoot(*orders.plan, child.outside));
   if (!cgroup->ok()) {

@@ -21,6 +21,7 @@ struct CellOrders {
   UniqueFd gate;                                  // the end init gets; consumed
   const sigset_t* signal_mask = nullptr;          // the mask init starts with
   cell::JobStdio stdio = cell::JobStdio::kRelay;  // what the job will ask for
+  std::string cgroup_parent;                      // empty: the own cgroup, or the delegated one
 };
 
 // A native cell: taskcell-init runs as PID 1 of namespaces built from a plan, in a cgroup that

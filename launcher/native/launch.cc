@@ -39,6 +39,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   orders.gate = std::move(gate.second);
   orders.signal_mask = &signals.mask_before;
   orders.stdio = request.job.stdio;
+  orders.cgroup_parent = options.cgroup_parent;
   Terminal terminal;  // before the cell: given back when nothing of the cell runs any more
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
   // Not earlier: the child could not open its own id maps. From here on no other process of this
@@ -53,7 +54,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   job.ignored_signals = signals.ignored;
   job.timeout_ms = options.timeout_ms;  // should the stop key stop this process
   finished.outcome = TRY(Supervise(cell, client, job, signals.fd.get(), options.timeout_ms));
-  finished.facts = {cell.outside().way, cell.proc_is_subset()};
+  finished.facts = {cell.outside().way, cell.proc_is_subset(), !cell.cgroup().limits_cpu()};
   TRY(cell.cgroup().Remove());
   return finished;
 }

@@ -15,6 +15,9 @@ enum Letter : int {
   kPids,
   kCpus,
   kNofile,
+  kAllowMissing,
+  kOomGroup,
+  kCgroupParent,
   kRootfs,
   kHostRoot,
   kReadOnly,
@@ -43,6 +46,9 @@ constexpr struct option kLong[] = {
     {"pids", required_argument, nullptr, kPids},
     {"cpus", required_argument, nullptr, kCpus},
     {"nofile", required_argument, nullptr, kNofile},
+    {"allow-missing", required_argument, nullptr, kAllowMissing},
+    {"oom-group", no_argument, nullptr, kOomGroup},
+    {"cgroup-parent", required_argument, nullptr, kCgroupParent},
     {"rootfs", required_argument, nullptr, kRootfs},
     {"host-root", no_argument, nullptr, kHostRoot},
     {"ro", required_argument, nullptr, kReadOnly},
@@ -117,6 +123,20 @@ Status CheckVariable(std::string_view text) {
   return Usage(Text("'", Printable(text), "' is not NAME=VALUE"));
 }
 
+Status CheckMayBeMissing(std::string_view value) {
+  if (value == "cpu") return Ok();
+  return Usage(Text("'", Printable(value),
+                    "' cannot be done without: only the cpu limit can be left out (cpu)"));
+}
+
+// A cgroup as in /proc/PID/cgroup, below the mount point of each hierarchy. Returned without the
+// slash.
+Result<std::string> ParseCgroupParent(std::string_view value) {
+  if (value != "/" && cell::IsNormalPath(value)) return std::string(value.substr(1));
+  return Usage(Text("'", Printable(value),
+                    "' is no cgroup: its path below the mount point, such as /taskcell/jobs"));
+}
+
 Status TakeLimit(int letter, std::string_view value, Options& options) {
   switch (letter) {
     case kMemory:
@@ -130,6 +150,15 @@ Status TakeLimit(int letter, std::string_view value, Options& options) {
       break;
     case kNofile:
       options.limits.nofile = TRY(ParseCount(value, 1'048'576));
+      break;
+    case kAllowMissing:
+      options.limits.cpu_may_be_missing = true;
+      return CheckMayBeMissing(value);
+    case kOomGroup:
+      options.limits.oom_group = true;
+      break;
+    case kCgroupParent:
+      options.cgroup_parent = TRY(ParseCgroupParent(value));
       break;
     case kTimeout:
       options.timeout_ms = TRY(ParseDuration(value));
@@ -247,6 +276,9 @@ limits (defaults in brackets)
   --pids N                 processes and threads [128]
   --cpus N                 cores, such as 0.5 [1]
   --nofile N               open descriptors of one process [1024]
+  --oom-group              when memory runs out kill the whole cell, not one process (cgroup v2)
+  --allow-missing cpu      run without the cpu limit where the controller cannot be had
+  --cgroup-parent CGROUP   make the limits below this cgroup, such as /taskcell/jobs
   --timeout TIME           end the cell after TIME, such as 10s; status 124 [none]
 root and mounts
   --host-root              the host's /usr, libraries and a few files of /etc [this]

@@ -30,7 +30,8 @@ struct Options {
   Mode mode = Mode::kRun;
 
   cell::Limits limits = kDefaultLimits;
-  std::string rootfs;  // empty: the host root
+  std::string cgroup_parent;  // empty: where delegation is found
+  std::string rootfs;         // empty: the host root
   std::vector<BindOption> binds;
   std::vector<cell::PlannedTmpfs> tmpfs;  // beyond, or instead of, /tmp and /workspace
   std::string agent_directory;

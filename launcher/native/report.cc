@@ -79,7 +79,9 @@ std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
   json.Key("limits").Open('{');
   json.Key("memory_bytes").Unsigned(plan.limits.memory_bytes);
   json.Key("pids").Unsigned(plan.limits.pids);
-  json.Key("cpu_millis").Unsigned(plan.limits.cpu_millis).Close('}');
+  PutCount(json, "cpu_millis",
+           facts.cpu_is_unlimited ? std::nullopt : std::optional(plan.limits.cpu_millis));
+  json.Close('}');
   json.Key("proc").String(facts.proc_is_subset ? "subset" : "full");
   json.Key("uid_separation").String(UidSeparation(facts.ids));
   json.Close('}');

@@ -18,6 +18,7 @@ Result<UniqueFd> OpenReport(const std::string& path);
 struct CellFacts {
   MapWay ids = MapWay::kOwn;
   bool proc_is_subset = false;
+  bool cpu_is_unlimited = false;  // only where the plan allowed it
 };
 
 // The JSON report of a run, one object and a newline. Pure.

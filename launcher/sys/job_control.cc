@@ -1,7 +1,9 @@
 #include "launcher/sys/job_control.h"
 
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +82,13 @@ Status SignalAll(int signal) {
     return Error(Kind::kInternal, "kill of every process by another than process 1", EPERM);
   }
   return Kill(-1, signal, "every process");
+}
+
+Status ResetModes() {
+  constexpr mode_t kUmask = 022;
+  (void)::umask(kUmask);  // ignoring: the mask before; it cannot fail
+  if (::personality(PER_LINUX) < 0) return Failure("personality PER_LINUX");
+  return Ok();
 }
 
 Status SignalGroup(pid_t group, int signal) {

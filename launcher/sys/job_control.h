@@ -32,6 +32,11 @@ Status StartGroup();
 // Ignores `signal`, which an exec hands on.
 Status IgnoreSignal(int signal);
 
+// umask(2) and personality(2) as a fresh login has them: 022 and PER_LINUX. Both are handed on by
+// fork and exec, so what the caller had (readable memory made executable, no address space
+// randomisation) would be the job's.
+Status ResetModes();
+
 // kill(2) of every process of this pid namespace but its process 1, which must be the caller:
 // anywhere else it is refused (kInternal), since it would reach the whole host. No process left is
 // no failure.

@@ -73,11 +73,20 @@ class UnifiedCells(Case):
         self.assert_refused(places.unit("alice"), "resource_limits_unenforced", places.UNIT + ".d", "Delegate=yes")
 
     def test_switched_user(self):
-        self.assert_refused(places.switched("alice"), "resource_limits_unenforced", "systemd-run --user --scope",
-                            "export XDG_RUNTIME_DIR=/run/user/1000")
+        # The manager is asked for a scope, in whosever session the user is.
+        self.assert_limits_hold(places.switched("alice"))
+
+    def test_switched_user_without_a_manager(self):
+        self.assert_refused(places.switched("erin"), "resource_limits_unenforced", "loginctl enable-linger erin")
 
     def test_login_session(self):
-        self.assert_refused(places.login("alice"), "session-", "systemd-run --user --scope -p Delegate=yes")
+        self.assert_limits_hold(places.login("alice"))
+
+    def test_scope_is_gone_with_its_cell(self):
+        self.launch(places.login("alice"), "true")
+        units = subprocess.run(["systemctl", "--user", "-M", "alice@", "list-units", "--all", "--plain", "taskcell-*"],
+                               capture_output=True, text=True, check=True)
+        self.assertIn("0 loaded units", units.stdout)
 
     def test_scope_from_a_login_session(self):
         self.assert_limits_hold(places.login_scope("alice"))
@@ -89,6 +98,10 @@ class UnifiedCells(Case):
 
     def test_manager_with_memory_and_pids(self):
         self.assert_refused(places.scope("carol"), "offers 'memory pids', there is no cpu", "Delegate=cpu")
+
+    def test_missing_cpu_can_be_allowed(self):
+        ran = self.run_in(places.scope("carol"), LAUNCH, "--allow-missing=cpu", *LIMITS, "--", "true")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_manager_without_cpu(self):
         self.assert_refused(places.scope("dave"), "offers 'cpuset io memory pids', there is no cpu", "Delegate=cpu")

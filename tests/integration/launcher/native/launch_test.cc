@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -44,6 +45,18 @@ TEST_F(NativeLaunchTest, RootBecomesNobody) {
   Outcome ran = LaunchAsRoot({"--", "/bin/sh", "-c", "id -u; id -G"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out, "65534\n65534\n");
+}
+
+TEST_F(NativeLaunchTest, TheCallersMaskAndPersonalityStayOutside) {
+  RunOptions options;
+  options.in_child = [] {
+    (void)::umask(0);
+    if (::personality(ADDR_NO_RANDOMIZE) < 0) ::_exit(90);
+  };
+  const std::vector<std::string> script = {"/bin/sh", "-c", "umask; cat /proc/self/personality"};
+  EXPECT_EQ(test::Run(script, options).out, "0000\n00040000\n") << "control";
+  Outcome ran = Launch({"--", "/bin/sh", "-c", script[2]}, options);
+  EXPECT_EQ(ran.out, "0022\n00000000\n") << ran.err;
 }
 
 TEST_F(NativeLaunchTest, ASubordinateIdIsAnotherKernelUser) {
