@@ -140,8 +140,8 @@ std::vector<Change> DirectoriesOn(const cgroup::Chain& chain, const Target& user
   changes.push_back(MakeDirectory(ours));
   changes.push_back(TurnOn(ours + "/cgroup.subtree_control", offered));
   changes.push_back(MakeDirectory(own, user.uid));
-  GiveAway(own, user, changes);
   changes.push_back(MakeDirectory(SupervisorOn(chain, user), user.uid));
+  GiveAway(own, user, changes);
   GiveAway(SupervisorOn(chain, user), user, changes);
   return changes;
 }

@@ -93,8 +93,11 @@ std::string ProcessesIn(int root_fd, const std::string& path) {
 
 std::string LimitedBelow(int directory_fd, std::string_view controllers) {
   Result<UniqueFd> directory = OpenBelow(directory_fd, ".");
-  if (!directory.ok()) return {};
-  for (const sys::DirectoryEntry& entry : Entries(directory->get())) {
+  if (!directory.ok()) return directory.error().text;
+  Result<std::vector<sys::DirectoryEntry>> entries =
+      sys::ListDirectory(directory->get(), kMaxEntries);
+  if (!entries.ok()) return entries.error().text;
+  for (const sys::DirectoryEntry& entry : entries.value()) {
     if (entry.type != DT_DIR) continue;
     for (std::string_view controller : Words(controllers)) {
       for (const LimitFile& limit : kLimitFiles) {

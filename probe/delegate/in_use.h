@@ -14,7 +14,7 @@ std::string WhatIsIn(int root_fd, const std::string& path);
 std::string ProcessesIn(int root_fd, const std::string& path);
 
 // The name of a cgroup in `directory_fd` that has a limit set by one of the controllers (words);
-// "" where none has.
+// "" where none has. Where it cannot be known that is said in place of a name.
 std::string LimitedBelow(int directory_fd, std::string_view controllers);
 
 }  // namespace taskcell::probe::delegate

@@ -48,6 +48,13 @@ bool HasManager(const Facts& facts, const Chain& chain) {
          chain.hierarchy.unified;
 }
 
+void AddObstacle(const Diagnosis& diagnosis, Plan& plan) {
+  bool known = std::any_of(plan.obstacles.begin(), plan.obstacles.end(), [&](const Obstacle& each) {
+    return each.reason == diagnosis.reason && each.fix == diagnosis.fix;
+  });
+  if (!known) plan.obstacles.push_back({diagnosis.reason, diagnosis.who, diagnosis.fix});
+}
+
 bool Includes(const Chain* chain, const std::vector<const Chain*>& chains) {
   return std::find(chains.begin(), chains.end(), chain) != chains.end();
 }
@@ -67,12 +74,13 @@ std::vector<std::string> Loginctl(const Facts& facts, std::string_view verb, con
   return argv;
 }
 
-// A drop-in, where the manager's files do not hand over all that is limited.
-void AddDropIn(const Facts& facts, Plan& plan) {
+// A drop-in, where the manager's files do not hand over all that is limited. False where it would
+// not count.
+bool AddDropIn(const Facts& facts, Plan& plan) {
   Delegation configured = DelegationOf(facts.systemd.user_manager);
   bool whole = std::all_of(std::begin(cgroup::kControllers), std::end(cgroup::kControllers),
                            [&](Controller each) { return configured.Holds(Name(each)); });
-  if (whole) return;
+  if (whole) return true;
   const Target& user = plan.user;
   if (!configured.off_in.empty() && NameOnly(configured.off_in) > kDropInName) {
     plan.obstacles.push_back(
@@ -80,7 +88,7 @@ void AddDropIn(const Facts& facts, Plan& plan) {
               ", which counts after every other file"),
          Who::kAdmin,
          Text("take the line out of ", ShellWord(configured.off_in), ", then ask again")});
-    return;
+    return false;
   }
   std::vector<std::string> reload = {ProgramIn(facts.files, "systemctl"), "daemon-reload"};
   plan.steps.push_back(
@@ -92,6 +100,7 @@ void AddDropIn(const Facts& facts, Plan& plan) {
        {MakeDirectory(DropInDirectory(user)), RunCommand({}, reload),
         WriteFile(DropInPath(user), Text("[Service]\nDelegate=", kDelegated, "\n"), kTextMode),
         RunCommand(reload, {})}});
+  return true;
 }
 
 void AddManager(const Facts& facts, const Chain& chain, Plan& plan) {
@@ -135,8 +144,7 @@ void AddManagerNotes(const Facts& facts, bool missing, Plan& plan) {
 
 void PlanManager(const Facts& facts, const Chain& chain, bool missing, Plan& plan) {
   plan.by_manager = true;
-  if (missing) AddDropIn(facts, plan);
-  if (!plan.obstacles.empty()) return;
+  if (missing && !AddDropIn(facts, plan)) return;
   if (facts.systemd.user_manager_runs)
     AddManagerNotes(facts, missing, plan);
   else
@@ -193,7 +201,7 @@ Plan MakePlan(const Facts& facts, const Target& user) {
     bool manager = chain != nullptr && HasManager(facts, *chain);
     bool ours = IsMissingDelegation(diagnosis.fault) && (manager || diagnosis.who != Who::kOuter);
     if (diagnosis.state != LimitState::kYes && !ours) {
-      plan.obstacles.push_back({diagnosis.reason, diagnosis.who, diagnosis.fix});
+      AddObstacle(diagnosis, plan);
       continue;
     }
     Include(chain, chains);

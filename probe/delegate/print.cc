@@ -11,6 +11,8 @@ std::string Who(const Target& user) { return Text(Printable(user.name), " (uid "
 std::string Headline(const Plan& plan) {
   std::string user = Who(plan.user);
   if (plan.complete()) return Text(user, ": limits are delegated, there is nothing to do");
+  if (plan.steps.empty() && plan.obstacles.empty())
+    return Text(user, ": every step is done, and what is left is not for a program to do");
   if (plan.steps.empty()) return Text(user, ": limits are not delegated, and no step here helps");
   return Text(user, ": what makes limits hold here, as root:");
 }

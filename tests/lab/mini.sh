@@ -7,7 +7,7 @@ kernel=$1 build=$2 plan=$3 out=$4
 tree=$(mktemp -d /tmp/taskcell-lab-mini.XXXXXX)
 trap 'rm -rf "$tree"' EXIT
 root=$tree/mini
-mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib64,usr/lib,usr/libexec/taskcell,etc,proc,sys,dev,tmp,run,root,home,var,tests}
+mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib64,usr/lib,usr/libexec/taskcell,etc,proc,sys,dev,tmp,run,root,home,var/lib,tests}
 for name in bin sbin lib lib64; do ln -s usr/$name "$root/$name"; done
 install "$kernel/busybox" "$root/usr/bin/busybox"
 for name in $("$kernel/busybox" --list); do [ "$name" = busybox ] || ln -s busybox "$root/usr/bin/$name"; done

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Hands a user the cgroup directories below which taskcell may make limited cells for that user:
-# `<mount point>/taskcell/uid-<uid>` on every hierarchy that holds memory, pids or cpu. Idempotent; needs root.
+# `<mount point>/taskcell/uid-<uid>` on every hierarchy that holds memory, pids or cpu. Idempotent; needs root. The same
+# directories as `taskcell-probe delegate` hands over (a test compares them), for when nothing is built yet, in containers
+# whose root must be emptied first, and without a record.
 #
 #   delegate.sh up USER            make what is missing
 #   delegate.sh down USER          remove it, with leftover cells below it
@@ -52,10 +54,9 @@ up() {
     hand_on "$mount" || { empty_mounted_root "$mount" && hand_on "$mount"; } ||
       fail "cannot turn the controllers on in $mount/cgroup.subtree_control"
     hand_on "$mount/taskcell" || fail "cannot turn the controllers on in $mount/taskcell"
-    chown "$uid:$gid" "$place"/cgroup.{procs,threads,subtree_control}
     # Where the user's own processes go: inner cgroups hold none.
     mkdir -p "$place/supervisor"
-    chown -R "$uid:$gid" "$place/supervisor"
+    chown "$uid:$gid" "$place/supervisor" {"$place","$place/supervisor"}/cgroup.{procs,threads,subtree_control}
   done < <(hierarchies)
 }
 
@@ -91,5 +92,5 @@ exec_in() {
 case ${1:-} in
   up | down) [ $# = 2 ] || fail "usage: delegate.sh $1 USER"; "$1" "$2" ;;
   exec) [ $# -ge 3 ] || fail "usage: delegate.sh exec USER CMD..."; shift; exec_in "$@" ;;
-  *) sed -n '2,8p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,10p' "$0" >&2; exit 2 ;;
 esac

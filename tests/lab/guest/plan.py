@@ -44,6 +44,7 @@ _MINI = Variant(
     programs=(
         Program("lab_cgroup_truth"),
         Program("integration_launcher_cgroup"),
+        Program("integration_probe_delegate", filter="DelegationTest.TheUser*"),
         Program("integration_launcher_native", filter=_ALSO_WITH_BUSYBOX),
     ))
 
