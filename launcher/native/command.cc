@@ -8,6 +8,7 @@
 #include "launcher/native/message.h"
 #include "launcher/native/report.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/self.h"
 
 namespace taskcell::native {
 namespace {
@@ -23,9 +24,25 @@ std::string RefusalText(const cell::Refusal& refusal, const std::string& program
   return text;
 }
 
+// Before anything is opened here: a number the caller gave nothing for must not come to mean a
+// descriptor of ours.
+Status CheckDescriptors(const std::vector<FileOption>& files) {
+  for (const FileOption& file : files) {
+    if (sys::AccessMode(file.fd).ok()) continue;
+    return Error(Kind::kUsage, Text("--file '", Printable(file.target), "': descriptor ", file.fd,
+                                    " is not open"));
+  }
+  return Ok();
+}
+
 }  // namespace
 
 int RunCommand(const Options& options) {
+  Status given = CheckDescriptors(options.files);
+  if (!given.ok()) {
+    PrintMessage(given.error());
+    return kExitFailed;
+  }
   std::string report_option = Text("--report '", Printable(options.report), "': ");
   UniqueFd report;
   if (!options.report.empty()) {

@@ -9,6 +9,7 @@
 
 #include "launcher/native/agent_snapshot.h"
 #include "launcher/native/cell.h"
+#include "launcher/native/data_files.h"
 #include "launcher/native/gate_client.h"
 #include "launcher/native/message.h"
 #include "launcher/native/own_program.h"
@@ -65,13 +66,15 @@ Result<Finished> RunInCell(const Options& options) {
   sys::CaughtSignals signals = TRY(sys::CatchSignals(kPassedSignals));
   std::string run_id = TRY(MakeRunId());
   LaunchRequest request = TRY(MakeRequest(options, run_id, TermOfCaller()));
+  DataFiles files = TRY(DataFiles::Make(options.files, run_id));
+  TRY(files.AddTo(request));
   std::optional<AgentSnapshot> snapshot;
   if (!options.agent_directory.empty()) {
     snapshot.emplace(TRY(AgentSnapshot::Make(options.agent_directory, run_id)));
     for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
     TRY(snapshot->AddTo(request));
-    TRY(cell::CheckPlan(request.plan));
   }
+  TRY(cell::CheckPlan(request.plan));
   return Launch(request, options, signals);
 }
 

@@ -23,6 +23,7 @@ enum Letter : int {
   kReadOnly,
   kBindWritable,
   kTmpfs,
+  kFile,
   kAgentDirectory,
   kUid,
   kGid,
@@ -54,6 +55,7 @@ constexpr struct option kLong[] = {
     {"ro", required_argument, nullptr, kReadOnly},
     {"bind-rw", required_argument, nullptr, kBindWritable},
     {"tmpfs", required_argument, nullptr, kTmpfs},
+    {"file", required_argument, nullptr, kFile},
     {"agent-dir", required_argument, nullptr, kAgentDirectory},
     {"uid", required_argument, nullptr, kUid},
     {"gid", required_argument, nullptr, kGid},
@@ -115,6 +117,15 @@ Result<int> ParseDescriptor(std::string_view text) {
   uint64_t number = TRY(ParseCount(text, kHighestDescriptor));
   if (number < 3) return Usage("a descriptor below 3 is standard input, output or error");
   return static_cast<int>(number);
+}
+
+// DST:FD.
+Result<FileOption> ParseFile(std::string_view text) {
+  std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0)
+    return Usage(Text("'", Printable(text), "' is not TARGET:DESCRIPTOR"));
+  return FileOption{std::string(text.substr(0, colon)),
+                    TRY(ParseDescriptor(text.substr(colon + 1)))};
 }
 
 Status CheckVariable(std::string_view text) {
@@ -205,6 +216,9 @@ Status Take(int letter, std::string_view value, Options& options) {
     case kTmpfs:
       options.tmpfs.push_back(TRY(ParseTmpfs(value)));
       return Ok();
+    case kFile:
+      options.files.push_back(TRY(ParseFile(value)));
+      return Ok();
     case kAgentDirectory:
       options.agent_directory = value;
       return Ok();
@@ -287,6 +301,7 @@ root and mounts
   --bind-rw SRC[:DST]      mount SRC writable
   --tmpfs DST:SIZE[:exec]  an empty file system in memory; also sets the size of /tmp [256M]
                            and /workspace [512M]
+  --file DST:FD            a read-only file with what descriptor FD holds
   --agent-dir DIR          a copy of DIR's instruction files, read-only at /agent
 the program
   --uid N, --gid N         ids inside [1000; as root 65534], never 0

@@ -24,6 +24,12 @@ struct BindOption {
   bool writable = false;
 };
 
+// A file of the cell whose content is what the descriptor holds to its end.
+struct FileOption {
+  std::string target;
+  int fd = -1;
+};
+
 // taskcell-launch's command line, checked one by one but not yet against the host.
 struct Options {
   enum class Mode : uint8_t { kRun, kCheck, kHelp, kVersion, kGateway };
@@ -33,6 +39,7 @@ struct Options {
   std::string cgroup_parent;  // empty: where delegation is found
   std::string rootfs;         // empty: the host root
   std::vector<BindOption> binds;
+  std::vector<FileOption> files;
   std::vector<cell::PlannedTmpfs> tmpfs;  // beyond, or instead of, /tmp and /workspace
   std::string agent_directory;
   std::optional<uint32_t> uid;

@@ -142,34 +142,6 @@ TEST_F(NativeLaunchTest, ProgramsUnpackedInTmpAndWorkspaceRunAndInAPlainTmpfsDoN
   EXPECT_EQ(ran.out, "0\n0\n126\n") << ran.err;
 }
 
-TEST_F(NativeLaunchTest, ABindIsReadOnlyUnlessAskedOtherwise) {
-  std::string file = MakeFile("data/file", "before");
-  std::filesystem::permissions(scratch_ + "/data", std::filesystem::perms::all);
-  std::string bind = scratch_ + "/data:/data";
-  Outcome refused = Launch({"--ro", bind, "--", "/bin/sh", "-c", "echo after >/data/new"});
-  EXPECT_NE(refused.status, 0);
-  EXPECT_THAT(refused.err, HasSubstr("Read-only file system"));
-  EXPECT_FALSE(std::filesystem::exists(scratch_ + "/data/new"));
-  Outcome written = Launch({"--bind-rw", bind, "--", "/bin/sh", "-c", "echo after >/data/new"});
-  EXPECT_EQ(written.status, 0) << written.err;
-  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/data/new"));
-}
-
-TEST_F(NativeLaunchTest, OnlyTheAgentsInstructionsAreSeenAndAsTheyWereAtTheStart) {
-  MakeFile("agent/SOUL.md", "v1");
-  MakeFile("agent/.mcp.json", "key");
-  MakeFile("agent/SKILLS/a/SKILL.md", "skill");
-  std::filesystem::create_symlink("/etc/passwd", scratch_ + "/agent/CLAUDE.md");
-  Outcome ran = Launch({"--agent-dir", scratch_ + "/agent", "--", "/bin/sh", "-c",
-                        "cat /agent/SOUL.md; ls -A /agent; cat /agent/SKILLS/a/SKILL.md"});
-  EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_EQ(ran.out, "v1SKILLS\nSOUL.md\nskill");
-  EXPECT_THAT(ran.err, HasSubstr("CLAUDE.md"));
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/tmp", ignored))
-    EXPECT_THAT(entry.path().filename().string(), Not(testing::StartsWith("taskcell-agent-")));
-}
-
 TEST_F(NativeLaunchTest, NothingOfTheEnvironmentButTermComesIn) {
   RunOptions options;
   options.environment = {"SECRET_X=1", "LD_PRELOAD=/x", "TERM=dumb"};

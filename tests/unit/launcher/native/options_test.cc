@@ -29,11 +29,12 @@ TEST(OptionsTest, TheDefaultsAreTheSandboxs) {
 }
 
 TEST(OptionsTest, EveryOptionIsTaken) {
-  Options options = Parse({"--memory=64M", "--pids=32", "--cpus=0.5", "--nofile=99", "--rootfs=/r",
-                           "--ro=/a:/b", "--bind-rw=/c", "--tmpfs=/t:1M", "--agent-dir=/g",
-                           "--uid=7", "--gid=8", "--timeout=10s", "--net=none", "--hostname=h",
-                           "--env=A=b", "--chdir=/x", "--report=/q", "--userns=own", "true"})
-                        .value();
+  Options options =
+      Parse({"--memory=64M", "--pids=32",    "--cpus=0.5",    "--nofile=99",    "--rootfs=/r",
+             "--ro=/a:/b",   "--bind-rw=/c", "--tmpfs=/t:1M", "--agent-dir=/g", "--file=/e:f:7",
+             "--uid=7",      "--gid=8",      "--timeout=10s", "--net=none",     "--hostname=h",
+             "--env=A=b",    "--chdir=/x",   "--report=/q",   "--userns=own",   "true"})
+          .value();
   EXPECT_EQ(options.limits.memory_bytes, 67108864U);
   EXPECT_EQ(options.limits.cpu_millis, 500U);
   EXPECT_EQ(options.limits.nofile, 99U);
@@ -47,6 +48,9 @@ TEST(OptionsTest, EveryOptionIsTaken) {
   ASSERT_EQ(options.tmpfs.size(), 1U);
   EXPECT_EQ(options.tmpfs[0].size_bytes, 1048576U);
   EXPECT_FALSE(options.tmpfs[0].exec);
+  ASSERT_EQ(options.files.size(), 1U);
+  EXPECT_EQ(options.files[0].target, "/e:f");
+  EXPECT_EQ(options.files[0].fd, 7);
   EXPECT_EQ(options.uid, 7U);
   EXPECT_EQ(options.gid, 8U);
   EXPECT_EQ(options.timeout_ms, 10'000U);
@@ -57,6 +61,9 @@ TEST(OptionsTest, WhatIsWrongIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
       {{"--memory", "x", "true"}, "--memory"},
       {{"--pids", "0", "true"}, "--pids"},
+      {{"--file", "/x", "true"}, "TARGET:DESCRIPTOR"},
+      {{"--file", "/x:1", "true"}, "below 3"},
+      {{"--allow-missing", "pids", "true"}, "only the cpu limit"},
       {{"--pids", "4194305", "true"}, "--pids"},
       {{"--uid", "0", "true"}, "--uid"},
       {{"--uid", "4294967295", "true"}, "--uid"},

@@ -1,0 +1,69 @@
+// What a program in a cell is given of the host: directories, data from descriptors, instructions.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "launcher/sys/file.h"
+#include "launcher/sys/process.h"
+#include "tests/support/launch.h"
+
+namespace taskcell::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class InputsTest : public LaunchTest {};
+
+TEST_F(InputsTest, ABindIsReadOnlyUnlessAskedOtherwise) {
+  std::string file = MakeFile("data/file", "before");
+  std::filesystem::permissions(scratch_ + "/data", std::filesystem::perms::all);
+  std::string bind = scratch_ + "/data:/data";
+  Outcome refused = Launch({"--ro", bind, "--", "/bin/sh", "-c", "echo after >/data/new"});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_THAT(refused.err, HasSubstr("Read-only file system"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ + "/data/new"));
+  Outcome written = Launch({"--bind-rw", bind, "--", "/bin/sh", "-c", "echo after >/data/new"});
+  EXPECT_EQ(written.status, 0) << written.err;
+  EXPECT_TRUE(std::filesystem::exists(scratch_ + "/data/new"));
+}
+
+TEST_F(InputsTest, AFileHoldsWhatItsDescriptorHeld) {
+  std::string source = MakeFile("source", "from a descriptor");
+  RunOptions options;
+  options.in_child = [&source] {
+    UniqueFd fd = sys::Open(source, O_RDONLY).value();
+    if (!sys::PlaceDescriptor(fd.get(), 9).ok()) ::_exit(90);
+  };
+  Outcome ran = Launch({"--file=/etc/given:9", "--", "/bin/sh", "-c",
+                        "cat /etc/given; ls /proc/self/fd | wc -l; echo x >/etc/given"},
+                       options);
+  EXPECT_EQ(ran.out, "from a descriptor4\n");
+  EXPECT_THAT(ran.err, HasSubstr("Read-only file system"));
+  for (const auto& entry : std::filesystem::directory_iterator("/tmp"))
+    EXPECT_THAT(entry.path().filename().string(), Not(testing::StartsWith("taskcell-file-")));
+}
+
+TEST_F(InputsTest, ADescriptorThatIsNotOpenIsRefused) {
+  Outcome ran = Launch({"--report=" + scratch_ + "/r", "--file=/etc/given:5", "--", "/bin/true"});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("descriptor 5 is not open"));
+}
+
+TEST_F(InputsTest, OnlyTheAgentsInstructionsAreSeenAndAsTheyWereAtTheStart) {
+  MakeFile("agent/SOUL.md", "v1");
+  MakeFile("agent/.mcp.json", "key");
+  MakeFile("agent/SKILLS/a/SKILL.md", "skill");
+  std::filesystem::create_symlink("/etc/passwd", scratch_ + "/agent/CLAUDE.md");
+  Outcome ran = Launch({"--agent-dir", scratch_ + "/agent", "--", "/bin/sh", "-c",
+                        "cat /agent/SOUL.md; ls -A /agent; cat /agent/SKILLS/a/SKILL.md"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.out, "v1SKILLS\nSOUL.md\nskill");
+  EXPECT_THAT(ran.err, HasSubstr("CLAUDE.md"));
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/tmp", ignored))
+    EXPECT_THAT(entry.path().filename().string(), Not(testing::StartsWith("taskcell-agent-")));
+}
+
+}  // namespace
+}  // namespace taskcell::test
