@@ -9,6 +9,7 @@
 #include "probe/cli/delegate_command.h"
 #include "probe/cli/host_command.h"
 #include "probe/cli/live_command.h"
+#include "probe/cli/mounts_command.h"
 
 namespace {
 
@@ -19,6 +20,7 @@ using taskcell::probe::DelegateOptions;
 using taskcell::probe::EngineOptions;
 using taskcell::probe::HostOptions;
 using taskcell::probe::LiveOptions;
+using taskcell::probe::MountsOptions;
 
 CLI::Option* AddRootOption(CLI::App& app, std::string& root) {
   return app.add_option("--root", root,
@@ -91,6 +93,21 @@ void AddDelegateOptions(CLI::App& app, DelegateOptions& options) {
   app.add_flag("--json", options.json, "Print one JSON object");
 }
 
+void AddMountsOptions(CLI::App& app, MountsOptions& options) {
+  app.add_option("DIR", options.directories, "The directories (with --policy bind also files)")
+      ->required();
+  app.add_option("--policy", options.policy, "agent, strict (the default) or bind");
+  app.add_option("--owner", options.owner,
+                 "The user who is to own everything (the caller; for root: who owns DIR)");
+  app.add_flag("--cross-mounts", options.cross_mounts, "Walk what is mounted below as well");
+  app.add_option("--max-entries", options.max_entries, "Look at no more entries of a directory");
+  app.add_option("--timeout", options.timeout, "Take no longer: 250ms, 10s, 2m, 1h");
+  app.add_option("--threads", options.threads, "Walk with so many threads");
+  app.add_flag("--json", options.json, "Print JSON");
+  app.add_flag("--sarif", options.sarif, "Print a SARIF 2.1.0 log");
+  app.add_flag("-0", options.null_list, "Print the safe paths, each ended by a NUL byte");
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{
       "Tells whether this host really enforces limits for a rootless container, and if not, "
@@ -119,6 +136,10 @@ int Main(int argc, char** argv) {
       app.add_subcommand("delegate", "Print or do what makes limits hold for a user here");
   AddDelegateOptions(*delegate, delegate_options);
 
+  MountsOptions mounts_options;
+  CLI::App* mounts = app.add_subcommand("mounts", "Audit directories before they are mounted");
+  AddMountsOptions(*mounts, mounts_options);
+
   LiveOptions live_options;
   CLI::App* live = app.add_subcommand("live", "Break the limits of cells made on this host");
   AddLiveOptions(*live, live_options);
@@ -143,6 +164,7 @@ int Main(int argc, char** argv) {
   if (cgroup->parsed()) return taskcell::probe::CgroupCommand(cgroup_options);
   if (collect->parsed()) return taskcell::probe::CollectCommand(collect_options);
   if (delegate->parsed()) return taskcell::probe::DelegateCommand(delegate_options);
+  if (mounts->parsed()) return taskcell::probe::MountsCommand(mounts_options);
   if (live->parsed()) return taskcell::probe::LiveCommand(live_options);
   if (engine->parsed()) return taskcell::probe::EngineCommand(engine_options);
   if (attack->parsed()) return taskcell::probe::AttackCommand(attack_options);

@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/component.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::mounts {
 namespace {
-
-constexpr uint64_t kResolve = sys::kResolveBeneath | RESOLVE_NO_XDEV;
 
 Finding Skip(Reason reason, std::string note) {
   Finding finding;
@@ -70,9 +69,9 @@ Finding FromKind(const struct stat& info, cell::EntryKind kind) {
 // Opens for reading what `pinned` is, by the same name, and proves that it is the same.
 Result<Finding> OpenSame(int dir_fd, const std::string& name, cell::EntryKind kind,
                          const struct stat& pinned) {
-  int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
   if (kind == cell::EntryKind::kDirectory) flags |= O_DIRECTORY;
-  Result<UniqueFd> opened = sys::OpenAt2(dir_fd, name, flags, kResolve);
+  Result<UniqueFd> opened = OpenComponent(dir_fd, name, flags);
   if (!opened.ok()) {
     if (opened.error().err == ENOENT)
       return Skip(Reason::kRace, "it changed while it was looked at");
@@ -92,11 +91,9 @@ Result<Finding> OpenSame(int dir_fd, const std::string& name, cell::EntryKind ki
 
 Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::EntryKind* wanted,
                             cell::EntryKind& kind) {
-  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-    return Error(Kind::kInternal, Text("'", Printable(name), "' is not one path component"));
-  Result<UniqueFd> pin = sys::OpenAt2(dir_fd, name, O_PATH | O_NOFOLLOW, kResolve);
+  Result<UniqueFd> pin = OpenComponent(dir_fd, name, O_PATH);
   if (!pin.ok()) return FromOpenError(std::move(pin).error());
-  // openat2 with O_PATH|O_NOFOLLOW returns a link in the last position itself: only fstat tells.
+  // A link in the last position is returned itself: only fstat tells.
   struct stat info = TRY(sys::Stat(pin->get()));
   kind = wanted != nullptr       ? *wanted
          : S_ISDIR(info.st_mode) ? cell::EntryKind::kDirectory

@@ -55,7 +55,8 @@ def main():
     bin_dir = os.environ.get('TASKCELL_TEST_BIN', bin_dir)
     environment = dict(os.environ, CASE_USER=user, TOOLS=os.path.join(os.path.dirname(os.path.abspath(cases)), 'tools'),
                        GW=os.path.join(bin_dir, 'taskcell-casedriver'), LAUNCH=os.path.join(bin_dir, 'taskcell-launch'),
-                       TASKCELL_PROBE=os.path.join(bin_dir, 'taskcell-probe'))
+                       TASKCELL_PROBE=os.path.join(bin_dir, 'taskcell-probe'),
+                       AUDIT=os.path.join(bin_dir, 'taskcell-probe') + ' mounts --policy agent')
     # Another program may stand in for it.
     environment['PROBE'] = os.environ.get('TASKCELL_CASE_PROBE', environment['TASKCELL_PROBE'])
     for name in ('DOCKER_HOST', 'DOCKER_CONTEXT', 'DOCKER_CONFIG', 'CONTAINER_HOST', 'ANTHROPIC_BASE_URL',

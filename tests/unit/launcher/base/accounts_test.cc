@@ -19,5 +19,17 @@ TEST(UserIdTest, OfTheWholeNameAlone) {
   EXPECT_FALSE(UserId("x:x:4294967296:1\n", "x").has_value());
 }
 
+TEST(OwnGroupTest, OnlyTheLoginGroupThatNobodyElseIsIn) {
+  const std::string_view passwd =
+      "root:x:0:0::/:\na:x:1500:1500::/:\nb:x:1501:50::/:\nc:x:1502:50::/:\n";
+  EXPECT_EQ(OwnGroup(passwd, "a:x:1500:\nusers:x:50:\n", 1500), 1500U);
+  EXPECT_EQ(OwnGroup(passwd, "a:x:1500:a\n", 1500), 1500U);
+  EXPECT_FALSE(OwnGroup(passwd, "a:x:1500:b\n", 1500)) << "b is a member";
+  EXPECT_FALSE(OwnGroup(passwd, "a:x:1500:\nagain:x:1500:b\n", 1500)) << "by another name";
+  EXPECT_FALSE(OwnGroup(passwd, "users:x:50:\n", 1501)) << "it is the login group of c too";
+  EXPECT_FALSE(OwnGroup(passwd, "", 1500)) << "such a group is not known";
+  EXPECT_FALSE(OwnGroup(passwd, "a:x:1500:\n", 1599)) << "such a user is not known";
+}
+
 }  // namespace
 }  // namespace taskcell

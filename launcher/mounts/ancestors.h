@@ -1,0 +1,51 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
+
+namespace taskcell::mounts {
+
+// Who may be able to change a path: root, `owner`, and the members of `own_group`, a group known to
+// hold nobody but the owner.
+struct Trust {
+  uid_t owner = 0;
+  std::optional<gid_t> own_group = {};
+};
+
+// Something about one component of a path that lets somebody else decide where it leads.
+struct Concern {
+  enum class What : uint8_t {
+    kOwner,     // it belongs to somebody else
+    kWritable,  // a directory in which others may exchange the next component
+    kLink,      // a symbolic link that is not root's in a directory of root's
+  };
+  What what;
+  std::string path;   // of the component, as it was resolved
+  std::string found;  // for a person: one sentence without a full stop
+  std::string fix;    // a command, fit to paste
+};
+
+struct PinnedPath {
+  UniqueFd fd;       // O_PATH, of what the path leads to; never a link
+  std::string path;  // without links on the way
+  std::vector<Concern> concerns;
+};
+
+// Resolves `path` (relative: from the working directory) one component at a time, each opened below
+// its pinned parent, and says of every ancestor whether it can be trusted. Root-owned links in
+// root-owned directories are followed, as are others, which are concerns; sticky directories of
+// root (/tmp) hold what nobody but its owner can rename. What `path` leads to is not judged itself,
+// but for its owner where its directory is sticky. An Error when it does not lead anywhere.
+Result<PinnedPath> PinPath(const std::string& path, const Trust& trust);
+
+// Wanted: the same with no concern; else an Error of kind kViolation with the first one and its
+// fix.
+Result<PinnedPath> PinTrustedPath(const std::string& path, const Trust& trust);
+
+}  // namespace taskcell::mounts

@@ -1,0 +1,86 @@
+#include "launcher/sys/entry.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/failure.h"
+
+namespace taskcell::sys {
+namespace {
+
+std::string Named(std::string_view call, std::string_view name, int dir_fd) {
+  return Text(call, " '", Printable(name), "' (dir fd ", dir_fd, ")");
+}
+
+}  // namespace
+
+Status StatEntry(int dir_fd, const char* name, int sync, struct statx& info) {
+  int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | sync | (*name == '\0' ? AT_EMPTY_PATH : 0);
+  if (::statx(dir_fd, name, flags, kEntryMask, &info) < 0)
+    return Failure(Named("statx", name, dir_fd));
+  return Ok();
+}
+
+uint64_t DeviceOf(const struct statx& info) {
+  return gnu_dev_makedev(info.stx_dev_major, info.stx_dev_minor);
+}
+
+Result<UniqueFd> OpenNoFollow(int dir_fd, const std::string& name, int flags) {
+  int fd = ::openat(dir_fd, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return Failure(Named("openat", name, dir_fd));
+  return UniqueFd(fd);
+}
+
+Result<std::size_t> ReadRecords(int fd, std::span<char> buffer) {
+  ssize_t got = ::getdents64(fd, buffer.data(), buffer.size());
+  if (got < 0) return Failure(Text("getdents64 (dir fd ", fd, ")"));
+  return static_cast<std::size_t>(got);
+}
+
+Status SeekRecords(int fd, int64_t offset) {
+  if (::lseek(fd, offset, SEEK_SET) < 0) return Failure(Text("lseek (dir fd ", fd, ")"));
+  return Ok();
+}
+
+Result<bool> HasAttribute(int dir_fd, const char* name, const char* attribute) {
+  std::string path = Text("/proc/self/fd/", dir_fd, "/", name);
+  if (::lgetxattr(path.c_str(), attribute, nullptr, 0) >= 0) return true;
+  int err = errno;
+  if (err == ENODATA || err == ENOTSUP) return false;
+  return FailureOf(err, Named("lgetxattr", name, dir_fd));
+}
+
+Result<std::string> AttributeNames(int fd) {
+  std::string names(XATTR_LIST_MAX, '\0');
+  ssize_t length = ::flistxattr(fd, names.data(), names.size());
+  if (length >= 0) {
+    names.resize(static_cast<std::size_t>(length));
+    return names;
+  }
+  int err = errno;
+  if (err == ENOTSUP) return std::string();
+  return FailureOf(err, Text("flistxattr (fd ", fd, ")"));
+}
+
+bool IsProc() {
+  struct statfs info = {};
+  return ::statfs("/proc", &info) == 0 && info.f_type == PROC_SUPER_MAGIC &&
+         ::access("/proc/self/fd", X_OK) == 0;
+}
+
+struct timespec InodeClock() {
+  struct timespec now = {};
+  (void)::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // ignoring: cannot fail with this clock
+  return now;
+}
+
+}  // namespace taskcell::sys

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/mounts/entry.h"
+#include "probe/mounts/findings.h"
+
+namespace taskcell::probe::audit {
+
+// What came of a whole directory.
+enum class Standing : uint8_t {
+  kSafe,     // notes at most
+  kUnsafe,   // an error or a warning
+  kUnknown,  // neither, but not all of it could be judged
+};
+std::string_view Name(Standing standing);  // "safe", "unsafe", "unknown"
+
+// One of the allowed entries of an agent directory.
+struct EntryReport {
+  std::string name;
+  mounts::Verdict verdict = mounts::Verdict::kAbsent;
+  std::string reason;  // as in the contract: "symlink", ...; "" where it is not skipped
+  std::string note;    // what was found and what was expected
+  std::vector<Finding> notes = {};  // about what is in it
+};
+
+struct Report {
+  std::string directory;  // as it was given
+  std::string resolved;   // without links on the way
+  Policy policy = Policy::kStrict;
+  Standing standing = Standing::kSafe;
+  // Of the path and the directory; with kAgent what is in an entry stands there.
+  std::vector<Finding> findings;
+  std::vector<EntryReport> entries;  // kAgent only: one for each of mounts::kAgentEntries
+  std::array<uint64_t, kCodes> counts = {};
+  uint64_t looked_at = 0;  // entries
+  uint64_t left_out = 0;   // findings that are counted but not kept
+  bool abandoned = false;  // see WalkResult
+};
+
+}  // namespace taskcell::probe::audit

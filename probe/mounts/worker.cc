@@ -1,0 +1,244 @@
+#include "probe/mounts/worker.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/entry.h"
+
+namespace taskcell::probe::audit {
+namespace {
+
+constexpr unsigned kCountBatch = 256;
+constexpr std::size_t kMaxHandedPath = 65536;
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+
+// EACCES and the like: nothing is known of it; otherwise it is not what it was a moment ago.
+Code MissOf(int err) {
+  switch (err) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case EAGAIN:
+    case ESTALE:
+    case EXDEV:
+      return Code::kChanged;
+    default:
+      return Code::kUnreadable;
+  }
+}
+
+}  // namespace
+
+Identity IdentityOf(const struct statx& info) {
+  return {sys::DeviceOf(info), info.stx_ino, info.stx_mnt_id, info.stx_ctime.tv_sec,
+          info.stx_ctime.tv_nsec};
+}
+
+bool IsSameInode(const Identity& a, const Identity& b) {
+  return a.inode == b.inode && a.device == b.device && a.mount == b.mount;
+}
+
+bool IsUnchanged(const Identity& a, const Identity& b) {
+  return IsSameInode(a, b) && a.changed_s == b.changed_s && a.changed_ns == b.changed_ns;
+}
+
+std::string JoinPath(std::string directory, std::string_view name) {
+  if (!directory.empty()) directory += '/';
+  directory += name;
+  return directory;
+}
+
+std::string Met::Path() const { return JoinPath(where.Directory(), name); }
+
+std::string Worker::Directory() const {
+  std::string path = base_;
+  for (std::size_t i = 1; i < frames_.size(); ++i)
+    path = JoinPath(std::move(path), frames_[i].name);
+  return path;
+}
+
+std::string Worker::Place() const {
+  std::scoped_lock lock(path_mutex_);
+  return Directory();
+}
+
+void Worker::Run() {
+  while (std::optional<Task> task = state_.pool.Take()) {
+    busy_.store(true, std::memory_order_relaxed);
+    Begin(std::move(*task));
+    Walk();
+    FlushCount();
+    busy_.store(false, std::memory_order_relaxed);
+  }
+}
+
+void Worker::Begin(Task task) {
+  {
+    std::scoped_lock lock(path_mutex_);
+    frames_.clear();
+    base_ = std::move(task.path);
+  }
+  base_depth_ = task.depth;
+  for (Slot& slot : slots_) slot.owner = kNobody;
+  Push(std::move(task.fd), "", task.identity, task.fine);
+}
+
+void Worker::Push(UniqueFd fd, std::string name, const Identity& identity, bool fine) {
+  {
+    std::scoped_lock lock(path_mutex_);
+    frames_.push_back({std::move(name), identity, 0, fine});
+  }
+  Slot& slot = SlotOf(frames_.size() - 1);
+  slot.owner = frames_.size() - 1;
+  slot.fd = std::move(fd);
+  slot.at = slot.end = 0;
+  if (slot.records == nullptr) slot.records = std::make_unique<char[]>(kBufferBytes);
+  if (!state_.visitor.Enter(slot.fd.get(), *this)) frames_.back().fine = false;
+}
+
+bool Worker::Refill(Slot& slot) {
+  Result<std::size_t> got = sys::ReadRecords(slot.fd.get(), {slot.records.get(), kBufferBytes});
+  if (!got.ok()) {
+    state_.visitor.Miss(MissOf(got.error().err), Directory(), got.error().text);
+    return false;
+  }
+  slot.at = 0;
+  slot.end = got.value();
+  return slot.end > 0;
+}
+
+void Worker::Walk() {
+  while (!frames_.empty() && !state_.stopped.load(std::memory_order_relaxed)) {
+    Slot& slot = SlotOf(frames_.size() - 1);
+    if (slot.at == slot.end && !Refill(slot)) {
+      Leave();
+      continue;
+    }
+    const auto* record = reinterpret_cast<const struct dirent64*>(slot.records.get() + slot.at);
+    slot.at += record->d_reclen;
+    frames_.back().offset = record->d_off;
+    const char* name = record->d_name;
+    bool is_dots = name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+    if (!is_dots) MeetEntry(slot.fd.get(), name);
+  }
+}
+
+void Worker::CountEntry() {
+  steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (++uncounted_ == kCountBatch) FlushCount();
+}
+
+void Worker::FlushCount() {
+  uint64_t before = state_.entries.fetch_add(uncounted_, std::memory_order_relaxed);
+  if (before + uncounted_ > state_.max_entries) {
+    state_.too_many = true;
+    state_.stopped = true;
+    state_.pool.Stop();
+  }
+  uncounted_ = 0;
+}
+
+void Worker::MeetEntry(int dir_fd, const char* name) {
+  CountEntry();
+  struct statx info;
+  Status looked = sys::StatEntry(dir_fd, name, state_.sync, info);
+  if (!looked.ok()) {
+    int err = looked.error().err;
+    state_.visitor.Miss(MissOf(err), JoinPath(Directory(), name),
+                        err == ENOENT ? "it vanished" : looked.error().text);
+    return;
+  }
+  const Frame& frame = frames_.back();
+  bool other_mount = info.stx_mnt_id != frame.identity.mount;
+  bool fine = state_.visitor.Meet(
+      {dir_fd, name, info, *this, frame.identity.device, number_, other_mount, !frame.fine});
+  if (!S_ISDIR(info.stx_mode)) return;
+  if (other_mount && state_.crossing == mounts::Crossing::kNever) return;
+  if (other_mount && IsAbove(info)) {
+    state_.visitor.Miss(Code::kMountLoop, JoinPath(Directory(), name),
+                        "it shows a directory above itself; not entered");
+    return;
+  }
+  EnterDirectory(dir_fd, name, info, fine && frame.fine);
+}
+
+// What is mounted below itself is met again and again.
+bool Worker::IsAbove(const struct statx& info) const {
+  Identity seen = IdentityOf(info);
+  for (const Frame& frame : frames_) {
+    if (frame.identity.inode == seen.inode && frame.identity.device == seen.device) return true;
+  }
+  return false;
+}
+
+void Worker::EnterDirectory(int dir_fd, const char* name, const struct statx& info, bool fine) {
+  unsigned depth = base_depth_ + static_cast<unsigned>(frames_.size());
+  if (depth > kMaxDepth) {
+    state_.visitor.Miss(Code::kTooDeep, JoinPath(Directory(), name),
+                        Text("more than ", kMaxDepth, " directories deep"));
+    return;
+  }
+  Result<UniqueFd> opened = mounts::OpenComponent(dir_fd, name, kDirectory, state_.crossing);
+  if (!opened.ok()) {
+    state_.visitor.Miss(MissOf(opened.error().err), JoinPath(Directory(), name),
+                        opened.error().text);
+    return;
+  }
+  if (state_.pool.wants()) {
+    std::string path = JoinPath(Directory(), name);
+    if (path.size() <= kMaxHandedPath) {
+      state_.pool.Give({std::move(opened).value(), std::move(path), depth, fine, IdentityOf(info)});
+      return;
+    }
+  }
+  Push(std::move(opened).value(), name, IdentityOf(info), fine);
+}
+
+void Worker::CheckUnchanged(int fd) {
+  struct statx now;
+  Status looked = sys::StatEntry(fd, "", state_.sync, now);
+  if (looked.ok() && IsUnchanged(IdentityOf(now), frames_.back().identity)) return;
+  state_.visitor.Miss(
+      Code::kChanged, Directory(),
+      looked.ok() ? "the directory was changed while it was read" : looked.error().text);
+}
+
+void Worker::Leave() {
+  Slot& slot = SlotOf(frames_.size() - 1);
+  CheckUnchanged(slot.fd.get());
+  UniqueFd left = std::move(slot.fd);
+  slot.owner = kNobody;
+  {
+    std::scoped_lock lock(path_mutex_);
+    frames_.pop_back();
+  }
+  if (frames_.empty() || SlotOf(frames_.size() - 1).owner == frames_.size() - 1) return;
+  if (Reopen(left.get())) return;
+  state_.visitor.Miss(Code::kChanged, Directory(),
+                      "it was moved while it was walked; what was left of it is not judged");
+  std::scoped_lock lock(path_mutex_);
+  frames_.clear();
+}
+
+// Opens the directory on top again from one of its own: its slot was taken by a deeper one.
+bool Worker::Reopen(int child_fd) {
+  Result<UniqueFd> opened = sys::OpenNoFollow(child_fd, "..", kDirectory);
+  if (!opened.ok()) return false;
+  struct statx now;
+  if (!sys::StatEntry(opened->get(), "", state_.sync, now).ok()) return false;
+  const Frame& frame = frames_.back();
+  if (!IsSameInode(IdentityOf(now), frame.identity)) return false;
+  if (!sys::SeekRecords(opened->get(), frame.offset).ok()) return false;
+  Slot& slot = SlotOf(frames_.size() - 1);
+  slot.owner = frames_.size() - 1;
+  slot.fd = std::move(opened).value();
+  slot.at = slot.end = 0;
+  return true;
+}
+
+}  // namespace taskcell::probe::audit

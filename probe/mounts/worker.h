@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "launcher/mounts/component.h"
+#include "probe/mounts/pool.h"
+#include "probe/mounts/visitor.h"
+
+namespace taskcell::probe::audit {
+
+// The deepest directory that is entered. Each level takes some 100 bytes and its name.
+inline constexpr unsigned kMaxDepth = 8192;
+
+// What the workers of one walk share.
+struct WalkState {
+  WalkState(unsigned workers, Visitor& the_visitor) : pool(workers), visitor(the_visitor) {}
+
+  Pool pool;
+  Visitor& visitor;
+  mounts::Crossing crossing = mounts::Crossing::kNever;
+  int sync = 0;  // for sys::StatEntry
+  uint64_t max_entries = UINT64_MAX;
+  std::atomic<uint64_t> entries = 0;
+  std::atomic<bool> too_many = false;
+  std::atomic<bool> stopped = false;
+};
+
+// Walks the directories it takes from the pool, depth first. Holds at most kSlots descriptors and
+// buffers, however deep the tree: a directory whose slot was taken by a deeper one is opened again
+// from there by "..", and must be the same then.
+class Worker : private Whereabouts {
+ public:
+  Worker(WalkState& state, unsigned number) : state_(state), number_(number) {}
+
+  // Works until the walk is over.
+  void Run();
+
+  // For another thread that wonders whether this one hangs. `steps` changes with every entry;
+  // `Place` is the entry's directory.
+  uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+  bool busy() const { return busy_.load(std::memory_order_relaxed); }
+  std::string Place() const;
+
+ private:
+  static constexpr std::size_t kSlots = 32;
+  static constexpr std::size_t kBufferBytes = 16384;
+  static constexpr std::size_t kNobody = SIZE_MAX;
+
+  struct Slot {
+    std::size_t owner = kNobody;  // the index of its frame
+    UniqueFd fd;
+    std::unique_ptr<char[]> records;
+    std::size_t at = 0;
+    std::size_t end = 0;
+  };
+  struct Frame {
+    std::string name;
+    Identity identity;
+    int64_t offset = 0;  // d_off of the last entry met
+    bool fine = true;
+  };
+
+  std::string Directory() const override;
+  Slot& SlotOf(std::size_t frame) { return slots_[frame % kSlots]; }
+  void Begin(Task task);
+  void Walk();
+  void Push(UniqueFd fd, std::string name, const Identity& identity, bool fine);
+  bool Refill(Slot& slot);
+  void MeetEntry(int dir_fd, const char* name);
+  void EnterDirectory(int dir_fd, const char* name, const struct statx& info, bool fine);
+  void Leave();
+  void CheckUnchanged(int fd);
+  bool Reopen(int child_fd);
+  bool IsAbove(const struct statx& info) const;
+  void CountEntry();
+  void FlushCount();
+
+  WalkState& state_;
+  const unsigned number_;
+  std::array<Slot, kSlots> slots_;
+  std::vector<Frame> frames_;
+  std::string base_;  // the path of frames_[0]
+  unsigned base_depth_ = 0;
+  unsigned uncounted_ = 0;
+  mutable std::mutex path_mutex_;  // base_ and the names of frames_, for Place
+  std::atomic<uint64_t> steps_ = 0;
+  std::atomic<bool> busy_ = false;
+};
+
+Identity IdentityOf(const struct statx& info);
+bool IsSameInode(const Identity& a, const Identity& b);
+bool IsUnchanged(const Identity& a, const Identity& b);
+
+}  // namespace taskcell::probe::audit

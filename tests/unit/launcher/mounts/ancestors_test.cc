@@ -1,0 +1,136 @@
+#include "launcher/mounts/ancestors.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
+
+namespace taskcell::mounts {
+namespace {
+
+namespace fs = std::filesystem;
+using What = Concern::What;
+
+class AncestorsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(path_.data()), nullptr);
+    fs::create_directories(At("a/b/c"));
+  }
+  void TearDown() override { fs::remove_all(path_); }
+  std::string At(const std::string& name) const { return path_ + "/" + name; }
+  // What is said about a path below the test's directory, for a user who owns it.
+  PinnedPath Pin(const std::string& name) const {
+    return PinPath(At(name), Trust{::geteuid(), std::nullopt}).value();
+  }
+  static void ExpectOnly(const PinnedPath& pinned, What what, const std::string& path) {
+    ASSERT_EQ(pinned.concerns.size(), 1U);
+    EXPECT_EQ(pinned.concerns[0].what, what);
+    EXPECT_EQ(pinned.concerns[0].path, path);
+    EXPECT_FALSE(pinned.concerns[0].found.empty());
+    EXPECT_FALSE(pinned.concerns[0].fix.empty());
+  }
+
+  std::string path_ = "/tmp/taskcell-ancestors-XXXXXX";
+};
+
+TEST_F(AncestorsTest, APathOfOnesOwnBelowAStickyDirectoryOfRootIsTrusted) {
+  PinnedPath pinned = Pin("a/b/c");
+  EXPECT_TRUE(pinned.concerns.empty());
+  EXPECT_EQ(pinned.path, At("a/b/c"));
+  EXPECT_EQ(sys::Stat(pinned.fd.get())->st_ino, sys::StatAt(AT_FDCWD, At("a/b/c"))->st_ino);
+}
+
+TEST_F(AncestorsTest, DotsAndSlashesLeadWhereTheKernelSaysTheyDo) {
+  for (const char* name : {"a//b/./c", "a/b/../b/c/", "a/b/c/."})
+    EXPECT_EQ(Pin(name).path, At("a/b/c")) << name;
+  EXPECT_EQ(PinPath("/..//../tmp", {})->path, "/tmp");
+}
+
+TEST_F(AncestorsTest, ADirectoryThatOthersMayWriteIsAConcernAndTheLastOneIsNot) {
+  ASSERT_EQ(::chmod(At("a/b/c").c_str(), 0777), 0);
+  EXPECT_TRUE(Pin("a/b/c").concerns.empty());
+  ASSERT_EQ(::chmod(At("a/b").c_str(), 0777), 0);
+  ExpectOnly(Pin("a/b/c"), What::kWritable, At("a/b"));
+  Result<PinnedPath> refused = PinTrustedPath(At("a/b/c"), Trust{::geteuid(), std::nullopt});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, Kind::kViolation);
+  EXPECT_NE(refused.error().text.find(Text("chmod go-w ", At("a/b"))), std::string::npos);
+}
+
+TEST_F(AncestorsTest, AGroupCountsUnlessItIsTheOwnersAlone) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to give a directory to a group");
+  ASSERT_EQ(::chown(At("a/b").c_str(), ::geteuid(), 4321), 0);
+  ASSERT_EQ(::chmod(At("a/b").c_str(), 0775), 0);
+  ExpectOnly(Pin("a/b/c"), What::kWritable, At("a/b"));
+  EXPECT_TRUE(PinPath(At("a/b/c"), Trust{::geteuid(), 4321})->concerns.empty());
+}
+
+TEST_F(AncestorsTest, OnlyTheStickyDirectoriesOfRootAreTrusted) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to give directories away");
+  constexpr uid_t kOwner = 12345;
+  constexpr uid_t kOther = 54321;
+  ASSERT_EQ(::chmod(At("a").c_str(), 01777), 0);
+  auto pin = [&] { return PinPath(At("a/b/c"), Trust{kOwner, std::nullopt}).value(); };
+  EXPECT_TRUE(pin().concerns.empty()) << "root's";
+  ASSERT_EQ(::chown(At("a/b").c_str(), kOther, 0), 0);
+  PinnedPath foreign = pin();
+  ASSERT_EQ(foreign.concerns.size(), 1U) << "its owner can rename it, sticky or not";
+  EXPECT_EQ(foreign.concerns[0].path, At("a/b"));
+  ASSERT_EQ(::chown(At("a/b").c_str(), kOwner, 0), 0);
+  EXPECT_TRUE(pin().concerns.empty());
+  ASSERT_EQ(::chown(At("a").c_str(), kOwner, 0), 0);
+  ExpectOnly(pin(), What::kWritable, At("a"));
+}
+
+TEST_F(AncestorsTest, LinksOfRootInDirectoriesOfRootAreFollowedAndOthersAreConcerns) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, whose links are trusted");
+  constexpr uid_t kOwner = 12345;
+  for (const std::string& target : {std::string("a/b"), At("a/b"), std::string("a/../a/b/")}) {
+    fs::create_symlink(target, At("link"));
+    PinnedPath pinned = PinPath(At("link/c"), Trust{kOwner, std::nullopt}).value();
+    EXPECT_TRUE(pinned.concerns.empty()) << target;
+    EXPECT_EQ(pinned.path, At("a/b/c"));
+    ASSERT_EQ(::lchown(At("link").c_str(), kOwner, 0), 0);
+    pinned = PinPath(At("link/c"), Trust{kOwner, std::nullopt}).value();
+    ExpectOnly(pinned, What::kLink, At("link"));
+    EXPECT_EQ(pinned.path, At("a/b/c"));
+    fs::remove(At("link"));
+  }
+}
+
+TEST_F(AncestorsTest, WhatLeadsNowhereIsAnErrorThatNamesThePath) {
+  fs::create_symlink("loop", At("loop"));
+  std::ofstream(At("file")) << "x";
+  for (const auto& [name, err] : std::map<std::string, int>{
+           {"absent/x", ENOENT}, {"loop/x", ELOOP}, {"file/x", ENOTDIR}, {"file/", ENOTDIR}}) {
+    Result<PinnedPath> pinned = PinPath(At(name), {});
+    ASSERT_FALSE(pinned.ok()) << name;
+    EXPECT_EQ(pinned.error().err, err) << name;
+    EXPECT_NE(pinned.error().text.find(At(name)), std::string::npos) << pinned.error().text;
+  }
+  EXPECT_FALSE(PinPath("", {}).ok());
+  EXPECT_FALSE(PinPath(std::string("/tmp\0x", 6), {}).ok());
+}
+
+TEST_F(AncestorsTest, ARelativePathIsJudgedFromTheRoot) {
+  ASSERT_EQ(::chmod(At("a").c_str(), 0777), 0);
+  int status = test::InChild([this] {
+    if (::chdir(At("a/b").c_str()) != 0) return 2;
+    PinnedPath pinned = PinPath("c", Trust{::geteuid(), std::nullopt}).value();
+    return pinned.path == At("a/b/c") && pinned.concerns.size() == 1 ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace taskcell::mounts

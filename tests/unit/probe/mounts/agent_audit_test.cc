@@ -1,0 +1,134 @@
+// The policy of the agent directory: the contract's list, and what is in SKILLS and wiki.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/base/text.h"
+#include "probe/mounts/print.h"
+#include "tests/unit/probe/mounts/tree_fixture.h"
+
+namespace taskcell::probe::audit {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+class AgentAuditTest : public test::TreeTest {
+ protected:
+  Report AuditAgent() const { return Audit(Policy::kAgent); }
+  static EntryReport Entry(const Report& report, std::string_view name) {
+    for (const EntryReport& entry : report.entries)
+      if (entry.name == name) return entry;
+    ADD_FAILURE() << "no entry " << name;
+    return {};
+  }
+};
+
+TEST_F(AgentAuditTest, TheListHasOneObjectForEachOfTheEightEntries) {
+  Put("tree/SOUL.md", "soul");
+  Link("SOUL.md", "tree/IDENTITY.md");
+  HardLink("outside/key", "tree/CLAUDE.md");
+  fs::create_directories(At("tree/AGENTS.md"));
+  ASSERT_EQ(::mkfifo(At("tree/GEMINI.md").c_str(), 0600), 0);
+  Put("tree/wiki/page", "x");
+  Put("tree/.mcp.json", "key");
+  nlohmann::json list = nlohmann::json::parse(JsonOf({AuditAgent()}));
+  ASSERT_EQ(list.size(), 8U);
+  std::map<std::string, std::string> seen;
+  for (const auto& entry : list)
+    seen[entry["entry"]] =
+        Text(entry["verdict"].get<std::string>(), "/", entry["reason"].get<std::string>());
+  EXPECT_THAT(seen, UnorderedElementsAre(
+                        Pair("SOUL.md", "safe/"), Pair("IDENTITY.md", "skip/symlink"),
+                        Pair("CLAUDE.md", "skip/hardlink"), Pair("AGENTS.md", "skip/wrong_kind"),
+                        Pair("GEMINI.md", "skip/special"), Pair("CONTRACT.toml", "absent/"),
+                        Pair("SKILLS", "absent/"), Pair("wiki", "safe/")));
+}
+
+TEST_F(AgentAuditTest, WhatIsInSkillsAndWikiIsNotedThere) {
+  Put("tree/SOUL.md", "soul");
+  Put("tree/agent.toml", "secret");
+  Put("tree/wiki/page", "x");
+  Link("../SOUL.md", "tree/wiki/soul");
+  Link("page", "tree/wiki/same");
+  Link("../agent.toml", "tree/wiki/config");
+  Link("../../outside/key", "tree/SKILLS/out");
+  HardLink("tree/wiki/page", "tree/SKILLS/page");
+  HardLink("outside/key", "tree/SKILLS/key");
+  Report report = AuditAgent();
+  EXPECT_TRUE(report.findings.empty());
+  EXPECT_THAT(FoundIn(Entry(report, "wiki").notes),
+              UnorderedElementsAre(Pair("wiki/soul", ElementsAre("symlink_inside")),
+                                   Pair("wiki/same", ElementsAre("symlink_inside")),
+                                   Pair("wiki/config", ElementsAre("symlink_escapes")),
+                                   Pair("wiki/page", ElementsAre("hard_link_closed"))));
+  EXPECT_THAT(FoundIn(Entry(report, "SKILLS").notes),
+              UnorderedElementsAre(Pair("SKILLS/out", ElementsAre("symlink_escapes")),
+                                   Pair("SKILLS/page", ElementsAre("hard_link_closed")),
+                                   Pair("SKILLS/key", ElementsAre("hard_link_leaves"))));
+  EXPECT_EQ(report.standing, Standing::kUnsafe);
+}
+
+TEST_F(AgentAuditTest, LinksThatStayInsideAreNotesAndNoFindings) {
+  Put("tree/wiki/page", "x");
+  Link("page", "tree/wiki/same");
+  HardLink("tree/wiki/page", "tree/SKILLS/page");
+  EXPECT_EQ(AuditAgent().standing, Standing::kSafe);
+}
+
+TEST_F(AgentAuditTest, AnAuditBelowAForeignWritableDirectorySaysSo) {
+  Put("tree/SOUL.md", "soul");
+  ASSERT_EQ(::chmod(path_.c_str(), 0777), 0);
+  Report report = AuditAgent();
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].code, Code::kAncestorWritable);
+  EXPECT_EQ(report.findings[0].path, path_);
+  EXPECT_THAT(TableOf(report, {}), HasSubstr("chmod go-w"));
+}
+
+TEST_F(AgentAuditTest, NoPrintedFormLetsControlBytesThrough) {
+  Put("tree/wiki/page", "x");
+  Link("/etc/passwd", "tree/wiki/ln\nk\x1b[31m\xff");
+  Report report = AuditAgent();
+  std::string table = TableOf(report, {});
+  EXPECT_EQ(table.find('\x1b'), table.npos);
+  EXPECT_THAT(table, HasSubstr("wiki/ln\\nk\\x1b[31m\\xff"));
+  nlohmann::json list = nlohmann::json::parse(JsonOf({report}));
+  EXPECT_EQ(list[7]["notes"][0]["path"], "wiki/ln\\nk\\x1b[31m\\xff");
+  nlohmann::json sarif = nlohmann::json::parse(SarifOf({report}));
+  EXPECT_THAT(
+      sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+          .get<std::string>(),
+      HasSubstr("/wiki/ln%0Ak%1B%5B31m%FF"));
+}
+
+TEST_F(AgentAuditTest, TheSarifLogIsWholeAndItsResultsNameTheirRules) {
+  Link("/etc/passwd", "tree/link");
+  nlohmann::json sarif = nlohmann::json::parse(SarifOf({Audit()}));
+  EXPECT_EQ(sarif["version"], "2.1.0");
+  const auto& run = sarif["runs"][0];
+  EXPECT_EQ(run["tool"]["driver"]["rules"].size(), kCodes);
+  ASSERT_EQ(run["results"].size(), 1U);
+  std::size_t index = run["results"][0]["ruleIndex"];
+  EXPECT_EQ(run["tool"]["driver"]["rules"][index]["id"], run["results"][0]["ruleId"]);
+  EXPECT_EQ(run["results"][0]["level"], "error");
+}
+
+TEST_F(AgentAuditTest, EveryCodeHasItsTextsAndStandsInTheManual) {
+  std::ifstream manual(TASKCELL_MANUAL);
+  std::string page{std::istreambuf_iterator<char>(manual), {}};
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < kCodes; ++i) {
+    const CodeText& text = TextOf(static_cast<Code>(i));
+    EXPECT_FALSE(text.title.empty() || text.gain.empty() || text.fix.empty()) << text.name;
+    EXPECT_TRUE(names.insert(text.name).second) << text.name;
+    EXPECT_NE(page.find(Text(".It Li ", text.name, "\n")), page.npos) << text.name;
+  }
+}
+
+}  // namespace
+}  // namespace taskcell::probe::audit

@@ -1,0 +1,314 @@
+#include "probe/mounts/audit.h"
+
+#include <gmock/gmock.h>
+#include <sys/capability.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "probe/mounts/worker.h"
+#include "tests/unit/probe/mounts/tree_fixture.h"
+
+namespace taskcell::probe::audit {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+class AuditTest : public test::TreeTest {
+ protected:
+  // Makes a chain of `depth` directories called `name` in the tree and returns the last.
+  UniqueFd MakeDeep(unsigned depth, const std::string& name) const {
+    UniqueFd at = sys::Open(At("tree"), O_RDONLY | O_DIRECTORY).value();
+    for (unsigned level = 0; level < depth; ++level) {
+      EXPECT_EQ(::mkdirat(at.get(), name.c_str(), 0755), 0);
+      at = UniqueFd(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    }
+    return at;
+  }
+};
+
+TEST_F(AuditTest, ATreeOfPlainFilesIsSafe) {
+  for (const char* name : {"tree/a", "tree/b/c", "tree/b/d/e", "tree/-rf"}) Put(name, "x");
+  Report report = Audit();
+  EXPECT_EQ(report.standing, Standing::kSafe);
+  EXPECT_TRUE(report.findings.empty());
+  EXPECT_EQ(report.looked_at, 6U);
+}
+
+TEST_F(AuditTest, EverySymbolicLinkIsNamedByWhereItLeads) {
+  Put("tree/dir/real", "x");
+  Link("dir/real", "tree/inside");
+  Link("../dir/../inside", "tree/dir/chain");
+  Link("../outside/key", "tree/up");
+  Link(At("tree/dir/real"), "tree/absolute");
+  Link("nowhere", "tree/dangling");
+  Link("/proc/self/root/etc", "tree/magic");
+  Link("loop", "tree/loop");
+  EXPECT_THAT(FoundIn(Audit()),
+              UnorderedElementsAre(Pair("inside", ElementsAre("symlink_inside")),
+                                   Pair("dir/chain", ElementsAre("symlink_inside")),
+                                   Pair("up", ElementsAre("symlink_escapes")),
+                                   Pair("absolute", ElementsAre("symlink_escapes")),
+                                   Pair("dangling", ElementsAre("symlink_dangling")),
+                                   Pair("magic", ElementsAre("magic_link")),
+                                   Pair("loop", ElementsAre("magic_link"))));
+}
+
+TEST_F(AuditTest, HardLinksThatLeaveTheTreeAreToldFromThoseThatDoNot) {
+  HardLink("outside/key", "tree/key");
+  HardLink("outside/key", "tree/deep/down/key");
+  Put("tree/own", "x");
+  HardLink("tree/own", "tree/other/own");
+  Report report = Audit();
+  EXPECT_THAT(FoundIn(report),
+              UnorderedElementsAre(Pair("key", ElementsAre("hard_link_leaves")),
+                                   Pair("deep/down/key", ElementsAre("hard_link_leaves")),
+                                   Pair("own", ElementsAre("hard_link_closed")),
+                                   Pair("other/own", ElementsAre("hard_link_closed"))));
+  EXPECT_EQ(report.findings.front().severity, Severity::kError) << "the worst comes first";
+}
+
+TEST_F(AuditTest, AFileWhoseOtherNameIsGoneIsPlainAgain) {
+  HardLink("outside/key", "tree/key");
+  fs::remove(At("outside/key"));
+  EXPECT_EQ(Audit().standing, Standing::kSafe) << "HL-7: cannot be told, as documented";
+}
+
+TEST_F(AuditTest, MoreLinkedFilesThanAreKeptAreNamedByASecondWalk) {
+  constexpr int kFiles = 3500;
+  fs::create_directories(At("tree/links"));
+  for (int i = 0; i < kFiles; ++i) {
+    Put(Text("outside/", i), "");
+    HardLink(Text("outside/", i), Text("tree/links/", i));
+  }
+  Report report = Audit();
+  EXPECT_EQ(report.counts[static_cast<std::size_t>(Code::kHardLinkLeaves)], 3500U);
+  EXPECT_EQ(report.findings.size() + report.left_out, 3500U);
+  EXPECT_EQ(report.looked_at, 3501U) << "counted once";
+}
+
+TEST_F(AuditTest, SpecialFilesAreNamedAndNeverOpened) {
+  ASSERT_EQ(::mkfifo(At("tree/pipe").c_str(), 0600), 0);
+  int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  At("tree/socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  // NOLINTNEXTLINE: the socket API takes a cast address
+  ASSERT_EQ(::bind(socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address), 0);
+  ::close(socket);
+  std::atomic<bool> done = false;
+  std::atomic<int> readers = 0;
+  std::thread writer([&] {  // succeeds only while somebody reads
+    while (!done) {
+      int fd = ::open(At("tree/pipe").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+      if (fd < 0) continue;
+      ++readers;
+      ::close(fd);
+    }
+  });
+  for (int round = 0; round < 100; ++round) {
+    EXPECT_THAT(FoundIn(Audit()), UnorderedElementsAre(Pair("pipe", ElementsAre("fifo")),
+                                                       Pair("socket", ElementsAre("socket"))));
+  }
+  done = true;
+  writer.join();
+  EXPECT_EQ(readers, 0);
+}
+
+TEST_F(AuditTest, ModesAndOwnersThatLetOthersInAreNamed) {
+  for (const char* name : {"tree/world", "tree/suid", "tree/sgid", "tree/plain"}) Put(name, "x");
+  ASSERT_EQ(::chmod(At("tree/world").c_str(), 0646), 0);
+  ASSERT_EQ(::chmod(At("tree/suid").c_str(), 04755), 0);
+  ASSERT_EQ(::chmod(At("tree/sgid").c_str(), 02755), 0);
+  fs::create_directories(At("tree/drop"));
+  ASSERT_EQ(::chmod(At("tree/drop").c_str(), 01777), 0);
+  EXPECT_THAT(FoundIn(Audit()),
+              UnorderedElementsAre(Pair("world", ElementsAre("writable_by_others")),
+                                   Pair("drop", ElementsAre("writable_by_others")),
+                                   Pair("suid", ElementsAre("set_id")),
+                                   Pair("sgid", ElementsAre("set_id"))));
+  AuditRequest request = Request();
+  request.owner = ::geteuid() + 12345;
+  Found found = FoundIn(probe::audit::Audit(request).value());
+  EXPECT_EQ(found["plain"].contains("foreign_owner"), ::geteuid() != 0) << "root is trusted";
+}
+
+TEST_F(AuditTest, NamesOfAnyBytesAreKeptAsTheyAre) {
+  const std::string names[] = {"a\nSOUL.md safe", "\xff\xfe-latin",      "\x1b]0;title\x07",
+                               " lead ",          std::string(255, 'x'), "{\"entry\":1}"};
+  for (const std::string& name : names) Link("/etc/passwd", "tree/" + name);
+  Found found = FoundIn(Audit());
+  EXPECT_EQ(found.size(), std::size(names));
+  for (const std::string& name : names) EXPECT_TRUE(found.contains(name)) << Printable(name);
+}
+
+TEST_F(AuditTest, TreesDeeperThanAnyPathAreWalkedToTheirEnd) {
+  constexpr unsigned kDepth = 300;  // of 201 bytes each: some 60,000
+  const std::string name(200, 'd');
+  UniqueFd last = MakeDeep(kDepth, name);
+  ASSERT_EQ(::mkfifoat(last.get(), "pipe", 0600), 0);
+  Put("tree/z/file", "x");  // what comes after the deep one, whatever the order
+  Put("tree/a/file", "x");
+  Report report = Audit();
+  EXPECT_EQ(report.looked_at, kDepth + 5);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].code, Code::kFifo);
+  EXPECT_EQ(report.findings[0].path.size(), kDepth * 201 + 4);
+}
+
+TEST_F(AuditTest, WideAndDeepTreesAreWalkedWholeByFewDescriptors) {
+  std::string path = "tree";
+  std::size_t made = 0;
+  for (int level = 0; level < 100; ++level) {
+    for (int i = 0; i < 12; ++i, ++made) Put(Text(path, "/side", i, "/file"), "");
+    path += "/down";
+    made = made + 1;
+  }
+  fs::create_directories(At(path));
+  const std::size_t entries = 100 * (12 * 2 + 1);
+  int status = test::InChild([&] {
+    constexpr unsigned kFiles = 128;
+    struct rlimit few = {kFiles, kFiles};
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return 2;
+    Report report = Audit();
+    return report.standing == Standing::kSafe && report.looked_at == entries ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(AuditTest, TheDepthBoundIsExact) {
+  UniqueFd last = MakeDeep(kMaxDepth, "d");
+  EXPECT_EQ(Audit().standing, Standing::kSafe);
+  ASSERT_EQ(::mkdirat(last.get(), "d", 0755), 0);
+  Report report = Audit();
+  EXPECT_EQ(report.standing, Standing::kUnknown);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].code, Code::kTooDeep);
+}
+
+TEST_F(AuditTest, TheEntryBoundIsExact) {
+  for (int i = 0; i < 600; ++i) Put(Text("tree/", i % 7, "/", i), "");
+  AuditRequest request = Request();
+  for (unsigned threads : {1U, 2U, 7U}) {
+    request.walk.threads = threads;
+    request.walk.max_entries = 607;
+    EXPECT_EQ(probe::audit::Audit(request)->standing, Standing::kSafe);
+    request.walk.max_entries = 606;
+    Report report = probe::audit::Audit(request).value();
+    EXPECT_EQ(report.standing, Standing::kUnknown);
+    EXPECT_EQ(FoundIn(report)["."], std::set<std::string>{"too_many"});
+  }
+}
+
+TEST_F(AuditTest, WhenTheTimeIsUpTheRestIsNotJudged) {
+  Put("tree/a", "x");
+  AuditRequest request = Request();
+  request.walk.deadline = std::chrono::steady_clock::now();
+  Report report = probe::audit::Audit(request).value();
+  EXPECT_EQ(report.standing, Standing::kUnknown);
+  EXPECT_EQ(FoundIn(report)["."], std::set<std::string>{"timeout"});
+}
+
+TEST_F(AuditTest, WhatCannotBeReadIsNotJudged) {
+  Put("tree/closed/file", "x");
+  Put("tree/listed/file", "x");
+  ASSERT_EQ(::chmod(At("tree/closed").c_str(), 0), 0);
+  ASSERT_EQ(::chmod(At("tree/listed").c_str(), 0444), 0);
+  int status = test::InChild([this] {
+    cap_t none = ::cap_init();  // an owner without capabilities, also where the test is root
+    if (::cap_set_proc(none) != 0) return 2;
+    ::cap_free(none);
+    Report report = Audit();
+    Found wanted = {{"closed", {"unreadable"}}, {"listed/file", {"unreadable"}}};
+    return report.standing == Standing::kUnknown && FoundIn(report) == wanted ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(::chmod(At("tree/closed").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(At("tree/listed").c_str(), 0700), 0);
+}
+
+TEST_F(AuditTest, EveryThreadCountFindsTheSame) {
+  for (int i = 0; i < 400; ++i) {
+    Put(Text("tree/", i % 5, "/", i % 17, "/f", i), "x");
+    if (i % 3 == 0) Link("../../../../outside/key", Text("tree/", i % 5, "/", i % 17, "/l", i));
+    if (i % 5 == 0) HardLink(Text("tree/", i % 5, "/", i % 17, "/f", i), Text("tree/h", i));
+  }
+  AuditRequest request = Request();
+  request.walk.threads = 1;
+  Report one = probe::audit::Audit(request).value();
+  for (unsigned threads : {2U, 4U, kMaxThreads}) {
+    request.walk.threads = threads;
+    Report other = probe::audit::Audit(request).value();
+    EXPECT_EQ(other.counts, one.counts);
+    EXPECT_EQ(other.looked_at, one.looked_at);
+    EXPECT_EQ(FoundIn(other), FoundIn(one));
+  }
+}
+
+TEST_F(AuditTest, OnlyFilesThatNobodyElseDecidesAboutAreListedAsSafe) {
+  for (const char* name : {"tree/good", "tree/dir/good", "tree/open/below", "tree/suid"})
+    Put(name, "x");
+  Link("good", "tree/link");
+  ASSERT_EQ(::chmod(At("tree/suid").c_str(), 04755), 0);
+  ASSERT_EQ(::chmod(At("tree/open").c_str(), 0777), 0);
+  std::mutex mutex;
+  std::set<std::string> safe;
+  AuditRequest request = Request();
+  request.safe = [&](std::string_view path) {
+    std::scoped_lock lock(mutex);
+    safe.insert(std::string(path));
+  };
+  ASSERT_TRUE(probe::audit::Audit(request).ok());
+  EXPECT_EQ(safe, (std::set<std::string>{"good", "dir/good"}));
+}
+
+// Entries come and go all the time while the tree is walked: the audit ends, and never calls a
+// tree safe whose directory changed under it.
+TEST_F(AuditTest, ATreeThatChangesIsEitherJudgedOrSaidToHaveChanged) {
+  Put("tree/a/b/c/file", "x");
+  Put("outside/b/c/file", "x");
+  std::atomic<bool> done = false;
+  std::thread changer([&] {
+    while (!done) {
+      (void)::renameat2(AT_FDCWD, At("tree/a").c_str(), AT_FDCWD, At("outside").c_str(),
+                        RENAME_EXCHANGE);
+      (void)::rename(At("tree/a/b/c/file").c_str(), At("tree/a/b/moved").c_str());
+      (void)::rename(At("tree/a/b/moved").c_str(), At("tree/a/b/c/file").c_str());
+    }
+  });
+  int changed = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Report report = Audit();
+    for (const Finding& finding : report.findings) ASSERT_EQ(finding.code, Code::kChanged);
+    if (report.standing == Standing::kUnknown) ++changed;
+  }
+  done = true;
+  changer.join();
+  EXPECT_GT(changed, 0);
+}
+
+TEST_F(AuditTest, APathThatLeadsNowhereAndAFileAreErrors) {
+  AuditRequest request = Request();
+  request.directory = At("absent");
+  EXPECT_EQ(probe::audit::Audit(request).error().err, ENOENT);
+  request.directory = At("outside/key");
+  Result<Report> file = probe::audit::Audit(request);
+  EXPECT_EQ(file.error().kind, Kind::kUsage);
+  EXPECT_THAT(file.error().text, HasSubstr("--policy bind"));
+  request.policy = Policy::kBind;
+  EXPECT_EQ(probe::audit::Audit(request)->standing, Standing::kSafe);
+}
+
+}  // namespace
+}  // namespace taskcell::probe::audit
