@@ -205,7 +205,8 @@ Plan MakePlan(const Facts& facts, const Target& user) {
       continue;
     }
     Include(chain, chains);
-    bool prepared = diagnosis.fault == Fault::kOutOfReach;
+    // Whoever has a manager is not bound to what else was prepared.
+    bool prepared = diagnosis.fault == Fault::kOutOfReach && !manager;
     if (diagnosis.state != LimitState::kYes && !prepared) Include(chain, missing);
   }
   std::vector<Change> directories;

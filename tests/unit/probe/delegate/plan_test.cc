@@ -107,6 +107,17 @@ TEST_F(SystemdHost, AControllerThatTheManagerIsNotGivenIsADropInOfThisUsersAlone
   EXPECT_THAT(PlanText(plan), HasSubstr("what is left is not for a program to do"));
 }
 
+TEST_F(SystemdHost, WhatElseWasPreparedIsNoAnswer) {
+  host.Put(std::string(kVendorUnit), "[Service]\nDelegate=pids memory\n");
+  StopManager();
+  host.Cgroup(GoodHost::kRoot + "/taskcell", 0, "cpu memory pids", "cpu memory pids");
+  host.Cgroup(GoodHost::kRoot + "/taskcell/uid-1500", GoodHost::kUser, "cpu memory pids", "");
+  Plan plan = PlanOf(host);
+  ASSERT_EQ(plan.steps.size(), 2U);
+  EXPECT_EQ(plan.steps[0].what, "Delegate= for user@1500.service");
+  EXPECT_EQ(plan.steps[1].what, "lingering");
+}
+
 TEST_F(SystemdHost, WithoutALoginTheManagerRunsByLingering) {
   StopManager();
   Plan plan = PlanOf(host);
