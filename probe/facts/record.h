@@ -1,11 +1,11 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "launcher/sys/file_tree.h"
@@ -28,7 +28,10 @@ struct Answer {
 struct RecordKey {
   Question question = Question::kRead;
   std::string path;
-  auto operator<=>(const RecordKey&) const = default;
+  bool operator==(const RecordKey&) const = default;
+  bool operator<(const RecordKey& other) const {
+    return std::tie(question, path) < std::tie(other.question, other.path);
+  }
 };
 
 // Everything that was asked of a host's files, and the answers.
