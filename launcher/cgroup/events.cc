@@ -43,27 +43,27 @@ void Note(Count count, uint64_t value, Events& events) {
 }  // namespace
 
 struct EventFiles::Source {
-  Controller controller;
-  bool unified;
   const char* file;
   std::string_view key;  // of a line; empty: the file holds one number
+  Controller controller;
+  bool unified;
   Count count;
 };
 
 namespace {
 
 constexpr EventFiles::Source kSources[] = {
-    {Controller::kMemory, true, "memory.events", "oom_kill", Count::kOomKills},
-    {Controller::kMemory, true, "memory.peak", "", Count::kPeakMemory},
-    {Controller::kMemory, false, "memory.oom_control", "oom_kill", Count::kOomKills},
-    {Controller::kMemory, false, "memory.max_usage_in_bytes", "", Count::kPeakMemory},
-    {Controller::kPids, true, "pids.events", "max", Count::kPidsRefusals},
-    {Controller::kPids, false, "pids.events", "max", Count::kPidsRefusals},
-    {Controller::kCpu, true, "cpu.stat", "usage_usec", Count::kCpuUs},
-    {Controller::kCpu, true, "cpu.stat", "nr_throttled", Count::kThrottles},
-    {Controller::kCpu, false, "cpu.stat", "nr_throttled", Count::kThrottles},
+    {"memory.events", "oom_kill", Controller::kMemory, true, Count::kOomKills},
+    {"memory.peak", "", Controller::kMemory, true, Count::kPeakMemory},
+    {"memory.oom_control", "oom_kill", Controller::kMemory, false, Count::kOomKills},
+    {"memory.max_usage_in_bytes", "", Controller::kMemory, false, Count::kPeakMemory},
+    {"pids.events", "max", Controller::kPids, true, Count::kPidsRefusals},
+    {"pids.events", "max", Controller::kPids, false, Count::kPidsRefusals},
+    {"cpu.stat", "usage_usec", Controller::kCpu, true, Count::kCpuUs},
+    {"cpu.stat", "nr_throttled", Controller::kCpu, true, Count::kThrottles},
+    {"cpu.stat", "nr_throttled", Controller::kCpu, false, Count::kThrottles},
     // v1 counts the time in a controller of its own, cpuacct, which may have its own hierarchy.
-    {Controller::kCpu, false, "cpuacct.usage", "", Count::kCpuNs},
+    {"cpuacct.usage", "", Controller::kCpu, false, Count::kCpuNs},
 };
 
 }  // namespace

@@ -100,7 +100,7 @@ Result<Finished> Break(Options options, const std::string& breaker) {
   options.rootfs.clear();
   options.binds = {{breaker, kBreakerTarget, false}};
   options.hostname = kBreakerHostname;
-  options.timeout_ms = kTimeoutMs;
+  options.time_limit.timeout_ms = kTimeoutMs;
   options.command = {kBreakerTarget, Text("pids:", kLimits.pids),
                      Text("memory:", kLimits.memory_bytes), Text("cpu:", kLimits.cpu_millis)};
   return RunInCell(options);

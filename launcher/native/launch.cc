@@ -53,8 +53,9 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   cell::Job job = request.job;
   job.foreground = terminal.is_ours();
   job.ignored_signals = signals.ignored;
-  job.timeout_ms = options.timeout_ms;  // should the stop key stop this process
-  finished.outcome = TRY(Supervise(cell, client, job, signals.fd.get(), options.timeout_ms));
+  if (options.time_limit.timeout_ms != 0)  // init's own, should the stop key stop this process
+    job.timeout_ms = options.time_limit.timeout_ms + options.time_limit.grace_ms;
+  finished.outcome = TRY(Supervise(cell, client, job, signals.fd.get(), options.time_limit));
   finished.facts = {cell.outside().way, cell.proc_is_subset(), !cell.cgroup().limits_cpu()};
   TRY(cell.cgroup().Remove());
   return finished;

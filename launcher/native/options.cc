@@ -29,6 +29,7 @@ enum Letter : int {
   kGid,
   kUserns,
   kTimeout,
+  kKillAfter,
   kNet,
   kHostname,
   kEnvironment,
@@ -61,6 +62,7 @@ constexpr struct option kLong[] = {
     {"gid", required_argument, nullptr, kGid},
     {"userns", required_argument, nullptr, kUserns},
     {"timeout", required_argument, nullptr, kTimeout},
+    {"kill-after", required_argument, nullptr, kKillAfter},
     {"net", required_argument, nullptr, kNet},
     {"hostname", required_argument, nullptr, kHostname},
     {"env", required_argument, nullptr, kEnvironment},
@@ -172,7 +174,10 @@ Status TakeLimit(int letter, std::string_view value, Options& options) {
       options.cgroup_parent = TRY(ParseCgroupParent(value));
       break;
     case kTimeout:
-      options.timeout_ms = TRY(ParseDuration(value));
+      options.time_limit.timeout_ms = TRY(ParseDuration(value));
+      break;
+    case kKillAfter:
+      options.time_limit.grace_ms = TRY(ParseDuration(value));
       break;
     default:
       break;
@@ -293,7 +298,8 @@ limits (defaults in brackets)
   --oom-group              when memory runs out kill the whole cell, not one process (cgroup v2)
   --allow-missing cpu      run without the cpu limit where the controller cannot be had
   --cgroup-parent CGROUP   make the limits below this cgroup, such as /taskcell/jobs
-  --timeout TIME           end the cell after TIME, such as 10s; status 124 [none]
+  --timeout TIME           end the program after TIME, such as 10s; status 124 [none]
+  --kill-after TIME        from its SIGTERM until everything is killed [2s]
 root and mounts
   --host-root              the host's /usr, libraries and a few files of /etc [this]
   --rootfs DIR             this directory instead, read-only

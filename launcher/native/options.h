@@ -8,6 +8,7 @@
 #include "launcher/base/result.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/native/id_maps.h"
+#include "launcher/native/time_limit.h"
 
 namespace taskcell::native {
 
@@ -45,7 +46,7 @@ struct Options {
   std::optional<uint32_t> uid;
   std::optional<uint32_t> gid;
   UserNamespaceMode user_namespace = UserNamespaceMode::kAuto;
-  uint64_t timeout_ms = 0;  // 0: none
+  TimeLimit time_limit;
   std::string hostname = "taskcell";
   std::vector<std::string> environment;  // NAME=VALUE, in order
   std::string working_directory = "/workspace";

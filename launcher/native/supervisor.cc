@@ -22,9 +22,13 @@ constexpr int kGoodbyeTimeoutMs = 2000;
 
 class Supervisor {
  public:
-  Supervisor(NativeCell& cell, GateClient& gate, int signals, uint64_t timeout_ms)
-      : cell_(cell), gate_(gate), signals_(signals), start_us_(sys::MonotonicUs()) {
-    if (timeout_ms != 0) deadline_us_ = start_us_ + timeout_ms * 1000;
+  Supervisor(NativeCell& cell, GateClient& gate, int signals, TimeLimit limit)
+      : cell_(cell),
+        gate_(gate),
+        signals_(signals),
+        start_us_(sys::MonotonicUs()),
+        grace_us_(limit.grace_ms * 1000) {
+    if (limit.timeout_ms != 0) deadline_us_ = start_us_ + limit.timeout_ms * 1000;
   }
 
   Result<Outcome> Run(const cell::Job& job);
@@ -33,14 +37,17 @@ class Supervisor {
   Result<bool> Turn();
   Result<bool> TakeMessage();
   Status PassSignal();
+  Status Send(int signal);
   int LeftMs() const;
-  Status EndAtDeadline();
+  Result<bool> EndAtDeadline();
 
   NativeCell& cell_;
   GateClient& gate_;
   int signals_;
   uint64_t start_us_;
+  uint64_t grace_us_;
   uint64_t deadline_us_ = 0;  // 0: none
+  bool killed_ = false;
   Outcome outcome_;
 };
 
@@ -54,19 +61,30 @@ int Supervisor::LeftMs() const {
 
 Status Supervisor::PassSignal() {
   int signal = TRY(sys::TakeSignal(signals_));
-  if (signal == 0) return Ok();
+  return signal == 0 ? Ok() : Send(signal);
+}
+
+Status Supervisor::Send(int signal) {
   Status sent = gate_.SendSignal(signal);
   // A gate closed meanwhile is seen by the next read; the signal has nobody left to go to.
   if (!sent.ok() && sent.error().err == EPIPE) return Ok();
   return sent;
 }
 
-// Kills the cell from outside: init is PID 1, with it goes the whole pid namespace.
-Status Supervisor::EndAtDeadline() {
+// Asks the job to end first. Then kills the cell from outside (init is PID 1, with it goes the
+// whole pid namespace), and it is over.
+Result<bool> Supervisor::EndAtDeadline() {
+  if (!outcome_.timed_out && grace_us_ > 0) {
+    outcome_.timed_out = true;
+    deadline_us_ = sys::MonotonicUs() + grace_us_;
+    TRY(Send(SIGTERM));
+    return false;
+  }
   outcome_.timed_out = true;
+  killed_ = true;
   TRY(cell_.cgroup().Kill());
   TRY(cell_.init().Signal(SIGKILL));
-  return Ok();
+  return true;
 }
 
 // True when the job is over.
@@ -93,8 +111,7 @@ Result<bool> Supervisor::Turn() {
   std::array<struct pollfd, 2> watched = {{{gate_.fd(), POLLIN, 0}, {signals_, POLLIN, 0}}};
   if (TRY(sys::PollAll(watched, LeftMs())) == 0) {
     if (LeftMs() != 0) return false;
-    TRY(EndAtDeadline());
-    return true;
+    return EndAtDeadline();
   }
   if (watched[1].revents != 0) TRY(PassSignal());
   if (watched[0].revents == 0) return false;
@@ -123,7 +140,7 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
   if (outcome_.refusal)
     (void)gate_.SendDone();  // ignoring: only where no job was init waits for it
   outcome_.events = TRY(counts.Read());
-  if (!outcome_.timed_out) {
+  if (!killed_) {
     short gone = TRY(sys::Poll(cell_.init().pidfd(), POLLIN, kGoodbyeTimeoutMs));
     if (gone == 0) TRY(cell_.init().Signal(SIGKILL));
   }
@@ -166,8 +183,8 @@ Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate
 }
 
 Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job, int signals,
-                          uint64_t timeout_ms) {
-  return Supervisor(cell, gate, signals, timeout_ms).Run(job);
+                          TimeLimit limit) {
+  return Supervisor(cell, gate, signals, limit).Run(job);
 }
 
 int ExitStatus(const Outcome& outcome) {

@@ -7,6 +7,7 @@
 #include "launcher/cell/gate_protocol.h"
 #include "launcher/native/cell.h"
 #include "launcher/native/gate_client.h"
+#include "launcher/native/time_limit.h"
 
 namespace taskcell::native {
 
@@ -24,10 +25,10 @@ struct Outcome {
 Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate);
 
 // Hands the job over and stays with it: passes signals on (`signals` is a signalfd of the ones to
-// pass), ends the cell `timeout_ms` (0: never) after the start, reads the evidence before the cell
-// goes. When it returns no process of the cell is left.
+// pass), ends it in time, reads the evidence before the cell goes. When it returns no process of
+// the cell is left.
 Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job, int signals,
-                          uint64_t timeout_ms);
+                          TimeLimit limit);
 
 // The exit status taskcell-launch documents for an outcome.
 int ExitStatus(const Outcome& outcome);

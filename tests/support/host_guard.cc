@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "launcher/base/text.h"
@@ -22,7 +23,9 @@ constexpr std::chrono::milliseconds kPause{50};
 
 std::string ReadText(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;
+  text << in.rdbuf();  // does not throw where a process is gone between open and read
+  return text.str();
 }
 
 std::vector<std::string> EntriesOf(const fs::path& directory) {

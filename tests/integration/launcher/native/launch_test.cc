@@ -97,6 +97,15 @@ TEST_F(NativeLaunchTest, AProgramThatIgnoresEverythingIsEndedByTheTimeout) {
   EXPECT_THAT(Report(), HasSubstr(R"("timed_out":true)"));
 }
 
+TEST_F(NativeLaunchTest, AProgramMayEndByItselfWhenItsTimeIsUp) {
+  const std::string script = "trap 'echo ended; exit 3' TERM; sleep 600 & wait";
+  Outcome ran = Launch(
+      {"--timeout=300ms", "--kill-after=20s", ReportOption(), "--", "/bin/sh", "-c", script});
+  EXPECT_EQ(ran.status, 124);
+  EXPECT_EQ(ran.out, "ended\n");
+  EXPECT_THAT(Report(), HasSubstr(R"("timed_out":true)"));
+}
+
 TEST_F(NativeLaunchTest, TheMemoryLimitKillsOneGreedyChild) {
   Outcome ran = Launch({"--memory=64M", ReportOption(), "--", "/bin/sh", "-c",
                         "/usr/bin/python3 -c 'bytearray(200<<20)'; echo after $?"});

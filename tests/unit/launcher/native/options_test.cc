@@ -30,10 +30,11 @@ TEST(OptionsTest, TheDefaultsAreTheSandboxs) {
 
 TEST(OptionsTest, EveryOptionIsTaken) {
   Options options =
-      Parse({"--memory=64M", "--pids=32",    "--cpus=0.5",    "--nofile=99",    "--rootfs=/r",
-             "--ro=/a:/b",   "--bind-rw=/c", "--tmpfs=/t:1M", "--agent-dir=/g", "--file=/e:f:7",
-             "--uid=7",      "--gid=8",      "--timeout=10s", "--net=none",     "--hostname=h",
-             "--env=A=b",    "--chdir=/x",   "--report=/q",   "--userns=own",   "true"})
+      Parse({"--memory=64M", "--pids=32",    "--cpus=0.5",    "--nofile=99",       "--rootfs=/r",
+             "--ro=/a:/b",   "--bind-rw=/c", "--tmpfs=/t:1M", "--agent-dir=/g",    "--file=/e:f:7",
+             "--uid=7",      "--gid=8",      "--timeout=10s", "--kill-after=50ms", "--net=none",
+             "--hostname=h", "--env=A=b",    "--chdir=/x",    "--report=/q",       "--userns=own",
+             "true"})
           .value();
   EXPECT_EQ(options.limits.memory_bytes, 67108864U);
   EXPECT_EQ(options.limits.cpu_millis, 500U);
@@ -53,7 +54,8 @@ TEST(OptionsTest, EveryOptionIsTaken) {
   EXPECT_EQ(options.files[0].fd, 7);
   EXPECT_EQ(options.uid, 7U);
   EXPECT_EQ(options.gid, 8U);
-  EXPECT_EQ(options.timeout_ms, 10'000U);
+  EXPECT_EQ(options.time_limit.timeout_ms, 10'000U);
+  EXPECT_EQ(options.time_limit.grace_ms, 50U);
   EXPECT_EQ(options.user_namespace, UserNamespaceMode::kOwn);
 }
 
