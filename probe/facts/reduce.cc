@@ -7,6 +7,7 @@
 #include <iterator>
 #include <vector>
 
+#include "launcher/base/mount_info.h"
 #include "launcher/base/text.h"
 #include "launcher/cgroup/name.h"
 #include "probe/facts/engine_facts.h"
@@ -47,17 +48,15 @@ std::string Status(std::string_view text) {
 std::string Mounts(std::string_view text) {
   return Lines(text, [](std::string_view line) -> std::optional<std::string> {
     if (line.empty()) return std::nullopt;
-    constexpr std::size_t kFixed = 6;
+    Result<std::vector<MountInfoLine>> mount = ParseMountInfo(line);
+    if (!mount.ok()) return "?";
+    if (!IsOneOf(mount->front().type, {"cgroup", "cgroup2"})) return std::nullopt;
+    constexpr std::ptrdiff_t kFixed = 6;
     Fields fields = Split(line, ' ');
-    auto dash =
-        std::find(fields.begin() + static_cast<std::ptrdiff_t>(std::min(kFixed, fields.size())),
-                  fields.end(), "-");
-    if (fields.end() - dash < 4) return "?";
-    std::string_view type = dash[1];
-    if (!IsOneOf(type, {"cgroup", "cgroup2"})) return std::nullopt;
+    auto dash = std::find(fields.begin() + kFixed, fields.end(), "-");
     std::string kept;
     for (auto field = fields.begin(); field != dash; ++field) kept += Text(*field, ' ');
-    return Text(kept, "- ", type, ' ', type, ' ', dash[3]);
+    return Text(kept, "- ", dash[1], ' ', dash[1], ' ', dash[3]);
   });
 }
 
@@ -72,7 +71,8 @@ std::string KernelParameters(std::string_view text) {
 
 // A pattern that pipes to a program may hold its arguments.
 std::string FirstWord(std::string_view text) {
-  return Text(Trim(text).substr(0, Trim(text).find(' ')), '\n');
+  Fields words = Words(text);
+  return words.empty() ? std::string() : Text(words.front(), '\n');
 }
 
 std::string ReleaseName(std::string_view text) {

@@ -83,8 +83,8 @@ void AddCorePattern(const HostFacts& facts, Report& report) {
   constexpr std::string_view kPath = "/proc/sys/kernel/core_pattern";
   if (!facts.files.File(kPath).present()) return;
   // Behind the first word stand the arguments of the program it is piped to.
-  std::string_view line = facts.files.Line(kPath);
-  std::string pattern(line.substr(0, line.find(' ')));
+  std::vector<std::string_view> words = Words(facts.files.File(kPath).text);
+  std::string pattern(words.empty() ? std::string_view() : words.front());
   Finding finding{"security.core-pattern",
                   Verdict::kReady,
                   "core dumps stay where the process is",

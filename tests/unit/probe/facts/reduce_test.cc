@@ -31,7 +31,7 @@ const Source kSources[] = {
      "1 2 0:5 / /mnt rw - cifs //u:hunter2@h/x rw,username=hunter2\n"
      "3 2 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 hunter2 rw,nsdelegate\n",
      "3 2 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"},
-    {"/proc/self/mountinfo", "hunter2 hunter2\n", "?\n"},
+    {"/proc/self/mountinfo", "hunter2 hunter2\nx 2 0:5 / /mnt rw - cifs hunter2 rw\n", "?\n?\n"},
     {"/proc/cmdline", "ro cgroup_disable=memory luks.key=hunter2 x=\"hunter2\"\n",
      "cgroup_disable=memory\n"},
     {"/proc/sys/kernel/core_pattern", "|/usr/bin/dump --key=hunter2 %p\n", "|/usr/bin/dump\n"},
