@@ -46,8 +46,8 @@ def print_attempts(result):
     if len(attempts) < 8:
         fail("the hostile task reported only %d attempts: %s" % (len(attempts), result["reply"]))
     for attempt in attempts:
-        print(f"  {attempt['attempt']:<34} {attempt['outcome']:<9} {attempt.get('detail', '')}")
-    through = [attempt["attempt"] for attempt in attempts if attempt["outcome"] not in ("blocked", "bounded")]
+        print(f"  {attempt['payload']:<34} {attempt['name']:<12} {attempt['detail']}".rstrip())
+    through = [attempt["payload"] for attempt in attempts if attempt["result"] == 0]
     if through:
         fail("these attempts got through: " + ", ".join(through))
     print("  cgroup events              " + json.dumps(result["receipt"]["cgroup_events"]))

@@ -50,11 +50,13 @@ Status TakeWord(std::string_view word, Orders& orders) {
     }
   } else if (word.find('=') != word.npos) {
     return ParseTarget(word, orders.targets);
-  } else if (const Payload* payload = FindPayload(word)) {
-    orders.payloads.push_back(payload);
-    return Ok();
+  } else {
+    std::size_t before = orders.payloads.size();
+    for (const Payload& payload : AllPayloads())
+      if (payload.name == word || payload.topic == word) orders.payloads.push_back(&payload);
+    if (orders.payloads.size() > before) return Ok();
   }
-  return Error(Kind::kUsage, Text("'", Printable(word), "' is no payload and no option"));
+  return Error(Kind::kUsage, Text("'", Printable(word), "' is no payload, no topic and no option"));
 }
 
 // Outside of a cell the payloads are harmless one by one, and only where a control is asked for.
