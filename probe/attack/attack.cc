@@ -30,6 +30,11 @@ Result<Row> TryBoth(probe::CellEngine& engine, const live::Setting& setting, Wor
                     const Payload& payload, Report& report) {
   Row row;
   row.payload = &payload;
+  if (payload.way == Way::kRoot && engine.kind() != cell::Engine::kNative) {
+    row.outside = row.inside = {EOPNOTSUPP, "an engine's root is an image, not a directory"};
+    Judge(row);
+    return row;
+  }
   Result<Attempted> outside = TryOutside(world, payload);
   row.outside = outside.ok() ? std::move(outside).value()
                              : Attempted{EIO, Text("not tried: ", outside.error().text)};

@@ -51,6 +51,7 @@ inline constexpr uint32_t kControlGroup = 64'999;
 enum class Way : uint8_t {
   kInChild,   // in a process of its own, whose end is part of the outcome
   kFirst,     // as the job itself, which writes the outcome: it may outlive its own process
+  kRoot,      // the cell is made of a hostile root, and nothing runs in it: to be refused
   kDeadline,  // the same with the cell's time limit soon
 };
 

@@ -22,6 +22,8 @@ constexpr TextField kTexts[] = {
     {"setuid-program", &Targets::setuid_program},
     {"capable-program", &Targets::capable_program},
     {"group-secret", &Targets::group_secret},
+    {"roots", &Targets::roots},
+    {"canary", &Targets::canary},
 };
 
 struct NumberField {

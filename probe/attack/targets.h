@@ -22,6 +22,8 @@ struct Targets {
   std::string setuid_program;    // taskcell-attacker, owned by root, with the set-user-id bit
   std::string capable_program;   // taskcell-attacker with file capabilities
   std::string group_secret;      // a file that a supplementary group may read
+  std::string roots;             // the directory of the hostile roots
+  std::string canary;            // where their links lead
   uint64_t port = 0;             // a listening TCP socket on the host's 127.0.0.1
   uint64_t ipc_key = 0;          // of System V objects of the host
   uint64_t victim = 0;           // a process of the same user outside

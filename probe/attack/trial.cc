@@ -1,11 +1,15 @@
 #include "probe/attack/trial.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <csignal>
 #include <optional>
 
 #include "launcher/base/text.h"
 #include "launcher/gate/gate_host.h"
 #include "launcher/native/request.h"
+#include "launcher/sys/file.h"
 #include "launcher/sys/signals.h"
 #include "probe/attack/outcome.h"
 #include "probe/live/leftovers.h"
@@ -87,12 +91,17 @@ bool SameLimits(const cell::LimitsSeen& a, const cell::LimitsSeen& b) {
          a.pids == b.pids && a.cpu_quota_us == b.cpu_quota_us && a.cpu_period_us == b.cpu_period_us;
 }
 
-Status RunIn(probe::RunningCell& cell, cell::Engine engine, World& world, const Payload& payload,
-             Trial& trial) {
-  gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate()));
+Result<cell::Attestation> Attest(gate::GateHost& gate, probe::RunningCell& cell) {
   cell::Attestation seen;
   seen.inside = TRY(gate.Attest(false, Clock::now() + kAttestationWait)).inside;
   seen.outside = TRY(cell.Observe());
+  return seen;
+}
+
+Status RunIn(probe::RunningCell& cell, cell::Engine engine, World& world, const Payload& payload,
+             Trial& trial) {
+  gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate()));
+  cell::Attestation seen = TRY(Attest(gate, cell));
   for (const cell::Mismatch& mismatch : cell::Compare(cell.plan(), engine, seen))
     trial.differences.push_back(cell::Describe(mismatch));
   Targets targets = world.inside();
@@ -110,6 +119,36 @@ Status RunIn(probe::RunningCell& cell, cell::Engine engine, World& world, const 
     trial.changes.push_back("the limits of the cell's cgroup changed");
   (void)gate.Done();  // ignoring: the cell is removed either way
   return Ok();
+}
+
+// A cell of the payload's hostile root: there must be none, for the link's sake and for nothing
+// else. Where there is one, its attestation tells whether a mount went astray.
+Result<Trial> TryRoot(probe::CellEngine& engine, const live::Setting& setting, World& world,
+                      const Payload& payload, cell::CellPlan plan) {
+  plan.root = cell::RootKind::kRootfs;
+  plan.root_source = Text(world.outside().roots, "/", payload.name);
+  struct stat info = TRY(sys::StatAt(AT_FDCWD, plan.root_source));
+  plan.root_device = info.st_dev;
+  plan.root_inode = info.st_ino;
+  TRY(world.Settle());
+  Trial trial;
+  Result<std::unique_ptr<probe::RunningCell>> made = engine.Make(std::move(plan), setting.places);
+  trial.changes = world.Changes();
+  if (!made.ok()) {
+    bool for_the_link = made.error().text.find("symbolic link") != std::string::npos;
+    trial.inside = {for_the_link ? ELOOP : EIO, made.error().text};
+    return trial;
+  }
+  probe::RunningCell& cell = *made.value();
+  gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate()));
+  trial.inside = {kNoEffect, "the cell was made, with every mount in its place"};
+  for (const cell::Mismatch& mismatch :
+       cell::Compare(cell.plan(), engine.kind(), TRY(Attest(gate, cell)))) {
+    if (mismatch.field.starts_with("mount") || mismatch.field.starts_with("tmpfs"))
+      trial.inside = {0, cell::Describe(mismatch)};
+  }
+  TRY(cell.Remove());
+  return trial;
 }
 
 }  // namespace
@@ -133,6 +172,7 @@ Result<Trial> TryInside(probe::CellEngine& engine, const live::Setting& setting,
   cell::CellPlan plan = PlanAttacked(setting, world.inside());
   plan.run_id = TRY(native::MakeRunId());
   plan.deadline_unix_ms = sys::UnixMs() + live::kAbandonedAfterMs;
+  if (payload.way == Way::kRoot) return TryRoot(engine, setting, world, payload, std::move(plan));
   std::unique_ptr<probe::RunningCell> cell = TRY(engine.Make(std::move(plan), setting.places));
   Trial trial;
   for (const std::string& warning : cell->warnings())

@@ -11,6 +11,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/self.h"
 #include "probe/attack/payloads/call.h"
+#include "probe/attack/payloads/roots.h"
 
 namespace taskcell::attack {
 namespace {
@@ -57,6 +58,7 @@ Result<std::string> MountTable() {
 Result<World> World::Make(const std::string& attacker, const std::string& run_id) {
   World world(TRY(mounts::ScratchDirectory::MakePassable("attack", run_id)));
   TRY(world.MakeFiles(attacker));
+  TRY(world.MakeRoots());
   world.bait_.emplace(
       TRY(Bait::Lay(world.program(), world.scratch_.path(), run_id, world.outside_)));
   TRY(world.Settle());
@@ -89,6 +91,27 @@ Status World::MakeFiles(const std::string& attacker) {
   outside_.scratch = scratch_.path() + "/work";
   outside_.secret = scratch_.path() + "/secret";
   outside_.gateway_uid = ::geteuid() == 0 ? kNobody : ::geteuid();  // as the controls run
+  return Ok();
+}
+
+Status World::MakeRoots() {
+  int scratch = scratch_.fd();
+  TRY(sys::MakeDirectory(scratch, "canary", kProgramMode));
+  for (const char* name : kCanaryDirectories)
+    TRY(sys::MakeDirectory(scratch, Text("canary/", name), kProgramMode));
+  outside_.canary = scratch_.path() + "/canary";
+  TRY(sys::MakeDirectory(scratch, "roots", kProgramMode));
+  outside_.roots = scratch_.path() + "/roots";
+  for (const HostileRoot& root : HostileRoots()) {
+    std::string directory = Text("roots/", root.payload);
+    TRY(sys::MakeDirectory(scratch, directory, kProgramMode));
+    std::string link = root.relative ? "../../canary" : outside_.canary;
+    TRY(sys::MakeSymbolicLink(link, scratch, Text(directory, "/", root.link)));
+    for (std::string_view name : kRootDirectories) {
+      if (name == root.link || name.starts_with(Text(root.link, "/"))) continue;
+      TRY(sys::MakeDirectory(scratch, Text(directory, "/", name), kProgramMode));
+    }
+  }
   return Ok();
 }
 
@@ -125,7 +148,7 @@ Targets World::inside() const {
 
 Result<std::map<std::string, std::string>> World::Look() const {
   std::map<std::string, std::string> seen;
-  for (const char* name : {"/attacker", "/secret", "/tools/attacker"})
+  for (const char* name : {"/attacker", "/secret", "/tools/attacker", "/canary"})
     seen[scratch_.path() + name] = Fingerprint(scratch_.path() + name);
   seen["the mount table"] = TRY(MountTable());
   seen["the host's name"] = TRY(sys::HostName());

@@ -44,6 +44,7 @@ class World {
   explicit World(mounts::ScratchDirectory scratch) : scratch_(std::move(scratch)) {}
 
   Status MakeFiles(const std::string& attacker);
+  Status MakeRoots();
   Status MakePrivilegedTools(std::string_view content);
   Result<std::map<std::string, std::string>> Look() const;
 

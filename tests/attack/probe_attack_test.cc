@@ -61,6 +61,7 @@ std::vector<Case> Cases() {
 // the thing.
 const std::map<std::string, std::set<std::string>> kLacking = {
     {"binary-formats", {"ENOENT"}},
+    {"console-paste", {"ENOTTY"}},
     {"device-fuse", {"ENOENT"}},
     {"device-log", {"ENOENT"}},
     {"device-loop", {"ENOENT"}},
@@ -79,6 +80,12 @@ const std::map<std::string, std::set<std::string>> kLacking = {
     // A container's or a small machine's root has less than all capabilities, and no disk.
     {"device-disk", {"EPERM", "ENOENT"}},
     {"oom-immunity", {"EACCES"}},
+    // An engine's root is an image, not a directory.
+    {"cve-2021-30465-mount-target", {"EOPNOTSUPP"}},
+    {"cve-2025-52565-root-dev", {"EOPNOTSUPP"}},
+    {"cve-2025-52881-root-proc", {"EOPNOTSUPP"}},
+    {"hostile-root-parent-link", {"EOPNOTSUPP"}},
+    {"hostile-root-relative-link", {"EOPNOTSUPP"}},
     // A busy host gives nobody more than the share.
     {"processor-hog", {"HELD_BACK"}},
 };

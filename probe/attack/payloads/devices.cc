@@ -89,6 +89,17 @@ Attempted TypeIntoTerminalUpperHalf(const Targets& /*targets*/) {
   return Of(Call(SYS_ioctl, master.get(), kUpper | TIOCSTI, &letter), "TIOCSTI");
 }
 
+// What gpm(8) does: paste into a virtual console. The one asked for here only reads the state of
+// its shift keys.
+Attempted PasteIntoConsole(const Targets& /*targets*/) {
+  int64_t opened = OpenFile("/dev/tty1", O_RDWR | O_NOCTTY);
+  if (opened < 0) opened = OpenFile("/dev/ptmx", O_RDWR | O_NOCTTY);
+  if (opened < 0) return Of(opened, "/dev/ptmx");
+  UniqueFd console(static_cast<int>(opened));
+  char shift_state = 6;
+  return Of(Call(SYS_ioctl, console.get(), TIOCLINUX, &shift_state), "TIOCLINUX");
+}
+
 constexpr Payload kPayloads[] = {
     // EACCES: Landlock, which has its say first.
     {"make-memory-device",
@@ -157,6 +168,12 @@ constexpr Payload kPayloads[] = {
      Control::kRoot,
      {EPERM},
      TypeIntoTerminalUpperHalf},
+    {"console-paste",
+     kTopic,
+     "paste into a virtual console (TIOCLINUX)",
+     Control::kRoot,
+     {EPERM},
+     PasteIntoConsole},
 };
 
 }  // namespace

@@ -26,12 +26,13 @@ std::span<const Payload> NetworkPayloads();
 std::span<const Payload> KernelPayloads();
 std::span<const Payload> LoadPayloads();
 std::span<const Payload> DeadlinePayloads();
+std::span<const Payload> RootPayloads();
 
-inline std::array<std::span<const Payload>, 14> AllTopics() {
+inline std::array<std::span<const Payload>, 15> AllTopics() {
   return {PrivilegePayloads(), NamespacePayloads(), MountPayloads(),   ProcPayloads(),
           FilePayloads(),      DevicePayloads(),    CgroupPayloads(),  InitPayloads(),
           ProcessPayloads(),   IpcPayloads(),       NetworkPayloads(), KernelPayloads(),
-          LoadPayloads(),      DeadlinePayloads()};
+          LoadPayloads(),      DeadlinePayloads(),  RootPayloads()};
 }
 
 }  // namespace taskcell::attack

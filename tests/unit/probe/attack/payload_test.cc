@@ -7,6 +7,8 @@
 #include <csignal>
 #include <set>
 
+#include "probe/attack/payloads/roots.h"
+
 namespace taskcell::attack {
 namespace {
 
@@ -35,11 +37,21 @@ TEST(PayloadTest, NoNameIsATopicToo) {
 }
 
 TEST(PayloadTest, EachClassThatOnceLedOutHasAPayloadOfItsName) {
-  for (std::string_view cve : {"cve-2019-5736-", "cve-2022-0492-", "cve-2024-21626-",
-                               "cve-2025-31133-", "cve-2025-52565-", "cve-2025-52881-"}) {
+  for (std::string_view cve :
+       {"cve-2019-5736-", "cve-2021-30465-", "cve-2022-0492-", "cve-2024-21626-", "cve-2025-31133-",
+        "cve-2025-52565-", "cve-2025-52881-"}) {
     EXPECT_TRUE(std::any_of(AllPayloads().begin(), AllPayloads().end(), [&](const Payload& each) {
       return each.name.starts_with(cve);
     })) << cve;
+  }
+}
+
+TEST(PayloadTest, AHostileRootBelongsToAPayload) {
+  for (const HostileRoot& root : HostileRoots()) {
+    const Payload* payload = FindPayload(root.payload);
+    ASSERT_NE(payload, nullptr) << root.payload;
+    EXPECT_EQ(payload->way, Way::kRoot);
+    EXPECT_TRUE(root.target.starts_with(root.link)) << root.payload;
   }
 }
 
