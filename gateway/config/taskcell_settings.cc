@@ -61,9 +61,17 @@ Status ReadOnlyValue(const TableReader& reader, std::string_view key, std::strin
   return reader.Complain(key, Text("must be \"", built, "\" or \"", later, "\""));
 }
 
+Status ReadUnsafeSubtree(const TableReader& reader, TaskcellSettings& settings) {
+  std::string value = "prune";
+  TRY(reader.String("unsafe_subtree", value));
+  if (value != "prune" && value != "skip")
+    return reader.Complain("unsafe_subtree", "must be \"prune\" or \"skip\"");
+  settings.unsafe_subtree = value == "skip" ? mounts::Subtree::kSkip : mounts::Subtree::kPrune;
+  return Ok();
+}
+
 Status RefuseWhatIsNotBuilt(const TableReader& reader) {
   TRY(ReadOnlyValue(reader, "egress", "provider", "open"));
-  TRY(ReadOnlyValue(reader, "unsafe_subtree", "prune", "skip"));
   std::vector<std::string> allow_missing;
   TRY(reader.Strings("allow_missing", allow_missing));
   if (!allow_missing.empty()) return reader.Complain("allow_missing", kNotYet);
@@ -83,6 +91,7 @@ Result<TaskcellSettings> Read(const ConfigValue& config) {
   TRY(ReadEngine(reader, settings));
   TRY(ReadEngineSocket(reader, settings));
   TRY(ReadRoot(reader, settings));
+  TRY(ReadUnsafeSubtree(reader, settings));
   TRY(RefuseWhatIsNotBuilt(reader));
   return settings;
 }

@@ -5,6 +5,7 @@
 
 #include "gateway/config/value.h"
 #include "launcher/base/result.h"
+#include "launcher/mounts/snapshot.h"
 
 namespace taskcell::gateway {
 
@@ -14,12 +15,13 @@ enum class EngineChoice : uint8_t { kAuto, kDocker, kNative };
 struct TaskcellSettings {
   EngineChoice engine = EngineChoice::kAuto;
   std::string engine_socket;  // absolute path or unix:// URL; empty: as the environment says
+  mounts::Subtree unsafe_subtree = mounts::Subtree::kPrune;
   std::string root = "host";  // native cells: "host" or the absolute path of a root directory
 };
 
 // Reads the section from a parsed config.toml. kConfig with the code invalid_config for an unknown
 // key, a wrong type or value, and for what this version does not offer yet (engine "podman", egress
-// "open", allow_missing, unsafe_subtree "skip", max_concurrent, upstream_proxy, ca_file, retention,
+// "open", allow_missing, max_concurrent, upstream_proxy, ca_file, retention,
 // prices): such a key is never ignored. Pure.
 Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config);
 

@@ -1,12 +1,14 @@
 #include "gateway/task/plan_task.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <chrono>
 
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/prompt.h"
 #include "launcher/base/text.h"
+#include "launcher/mounts/ancestors.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
@@ -38,7 +40,24 @@ cell::PlannedMount MountOf(const std::string& source, std::string_view target, c
   return mount;
 }
 
-Status TakeSnapshot(const Agent& agent, PlannedTask& task) {
+// Nobody but root and this user may be able to exchange the directory for another.
+Status CheckWayTo(const Home& home, const Agent& agent) {
+  std::string path = Text(home.path, "/agents/", agent.directory_name);
+  mounts::PinnedPath pinned = TRY(mounts::PinTrustedPath(path, mounts::TrustIn(::geteuid())));
+  struct stat named = TRY(sys::Stat(pinned.fd.get()));
+  struct stat found = TRY(sys::Stat(agent.directory.get()));
+  if (named.st_dev == found.st_dev && named.st_ino == found.st_ino) return Ok();
+  return Error(Kind::kViolation, Text("'", Printable(path), "' was exchanged since it was read"));
+}
+
+Result<mounts::Snapshot> CheckedSnapshot(const Home& home, const Agent& agent, int target_fd,
+                                         mounts::Subtree unsafe_subtree) {
+  TRY(CheckWayTo(home, agent));
+  return mounts::SnapshotAgentDirectory(agent.directory.get(), target_fd, unsafe_subtree);
+}
+
+Status TakeSnapshot(const Home& home, const Agent& agent, mounts::Subtree unsafe_subtree,
+                    PlannedTask& task) {
   Status made = sys::MakeDirectory(task.directory.fd(), kAgentName, 0700);
   if (!made.ok())
     return Coded(std::move(made).error(), "the sandbox workspace could not be created",
@@ -46,7 +65,7 @@ Status TakeSnapshot(const Agent& agent, PlannedTask& task) {
   task.snapshot_pin = TRY(sys::OpenAt2(task.directory.fd(), kAgentName,
                                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath));
   Result<mounts::Snapshot> snapshot =
-      mounts::SnapshotAgentDirectory(agent.directory.get(), task.snapshot_pin.get());
+      CheckedSnapshot(home, agent, task.snapshot_pin.get(), unsafe_subtree);
   if (!snapshot.ok()) {
     Error error = std::move(snapshot).error();
     return std::move(error).With("the agent directory cannot be mounted").Coded(kUnmountable);
@@ -112,7 +131,7 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
   task.plan.working_directory = kJobDirectory;
   PlanRoot(admission, task.plan);
   PlanLimits(admission.settings, task.plan);
-  TRY(TakeSnapshot(agent, task));
+  TRY(TakeSnapshot(home, agent, admission.own_settings.unsafe_subtree, task));
   if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(programs, task));
   task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot_pin.get())), prompt);
   return task;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
@@ -159,6 +160,16 @@ Result<std::string> Absolute(const std::string& path) {
 }
 
 }  // namespace
+
+Trust TrustIn(uid_t owner) {
+  constexpr std::size_t kMaxBytes = 4U << 20U;
+  Trust trust{owner, std::nullopt};
+  Result<std::string> passwd = sys::ReadFile(AT_FDCWD, "/etc/passwd", kMaxBytes);
+  Result<std::string> group = sys::ReadFile(AT_FDCWD, "/etc/group", kMaxBytes);
+  if (passwd.ok() && group.ok())  // else no group is known to be anybody's own
+    trust.own_group = OwnGroup(passwd.value(), group.value(), owner);
+  return trust;
+}
 
 Result<PinnedPath> PinPath(const std::string& path, const Trust& trust) {
   std::string intent = Text("path '", Printable(path), "'");

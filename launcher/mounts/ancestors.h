@@ -18,6 +18,9 @@ struct Trust {
   std::optional<gid_t> own_group = {};
 };
 
+// Trust in `owner` and, by /etc/passwd and /etc/group, in the login group that nobody else is in.
+Trust TrustIn(uid_t owner);
+
 // Something about one component of a path that lets somebody else decide where it leads.
 struct Concern {
   enum class What : uint8_t {
@@ -44,7 +47,7 @@ struct PinnedPath {
 // but for its owner where its directory is sticky. An Error when it does not lead anywhere.
 Result<PinnedPath> PinPath(const std::string& path, const Trust& trust);
 
-// Wanted: the same with no concern; else an Error of kind kViolation with the first one and its
+// The same where nothing is a concern; else an Error of kind kViolation with the first one and its
 // fix.
 Result<PinnedPath> PinTrustedPath(const std::string& path, const Trust& trust);
 

@@ -45,11 +45,17 @@ Result<Finding> FromOpenError(Error error) {
   }
 }
 
-Finding FromKind(const struct stat& info, cell::EntryKind kind) {
+// What an entry is to be.
+struct Wanted {
+  cell::EntryKind kind;
+  uint64_t max_links;
+};
+
+Finding FromKind(const struct stat& info, const Wanted& wanted) {
   if (S_ISLNK(info.st_mode)) return Skip(Reason::kSymlink, "it is a symbolic link");
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
     return Skip(Reason::kSpecial, Text("it is ", KindName(info.st_mode)));
-  bool want_directory = kind == cell::EntryKind::kDirectory;
+  bool want_directory = wanted.kind == cell::EntryKind::kDirectory;
   if (S_ISDIR(info.st_mode) != want_directory) {
     std::string note = Text("it is ", KindName(info.st_mode), ", expected ",
                             want_directory ? "a directory" : "a regular file");
@@ -59,18 +65,21 @@ Finding FromKind(const struct stat& info, cell::EntryKind kind) {
           "; a container engine may have made it for a missing source: remove it if it is empty";
     return Skip(Reason::kWrongKind, std::move(note));
   }
-  if (!want_directory && info.st_nlink > 1)
-    return Skip(Reason::kHardlink, Text("it has ", info.st_nlink, " hard links, expected 1"));
   Finding finding;
   finding.verdict = Verdict::kSafe;
+  if (!want_directory && info.st_nlink > wanted.max_links)
+    finding = Skip(Reason::kHardlink, Text("it has ", info.st_nlink, " hard links, expected 1"));
+  finding.device = info.st_dev;
+  finding.inode = info.st_ino;
+  finding.links = info.st_nlink;
   return finding;
 }
 
 // Opens for reading what `pinned` is, by the same name, and proves that it is the same.
-Result<Finding> OpenSame(int dir_fd, const std::string& name, cell::EntryKind kind,
+Result<Finding> OpenSame(int dir_fd, const std::string& name, const Wanted& wanted,
                          const struct stat& pinned) {
   int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
-  if (kind == cell::EntryKind::kDirectory) flags |= O_DIRECTORY;
+  if (wanted.kind == cell::EntryKind::kDirectory) flags |= O_DIRECTORY;
   Result<UniqueFd> opened = OpenComponent(dir_fd, name, flags);
   if (!opened.ok()) {
     if (opened.error().err == ENOENT)
@@ -80,27 +89,25 @@ Result<Finding> OpenSame(int dir_fd, const std::string& name, cell::EntryKind ki
   struct stat now = TRY(sys::Stat(opened->get()));
   if (now.st_dev != pinned.st_dev || now.st_ino != pinned.st_ino)
     return Skip(Reason::kRace, "it changed while it was looked at");
-  Finding finding = FromKind(now, kind);
+  Finding finding = FromKind(now, wanted);
   if (finding.verdict != Verdict::kSafe) return finding;
   finding.fd = std::move(opened).value();
-  finding.device = now.st_dev;
-  finding.inode = now.st_ino;
   finding.size = static_cast<uint64_t>(now.st_size);
   return finding;
 }
 
-Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::EntryKind* wanted,
-                            cell::EntryKind& kind) {
+// `kind` is what is expected, or nullptr: then `found` decides.
+Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::EntryKind* kind,
+                            uint64_t max_links, cell::EntryKind& found) {
   Result<UniqueFd> pin = OpenComponent(dir_fd, name, O_PATH);
   if (!pin.ok()) return FromOpenError(std::move(pin).error());
   // A link in the last position is returned itself: only fstat tells.
   struct stat info = TRY(sys::Stat(pin->get()));
-  kind = wanted != nullptr       ? *wanted
-         : S_ISDIR(info.st_mode) ? cell::EntryKind::kDirectory
-                                 : cell::EntryKind::kFile;
-  Finding finding = FromKind(info, kind);
+  found = S_ISDIR(info.st_mode) ? cell::EntryKind::kDirectory : cell::EntryKind::kFile;
+  const Wanted wanted = {kind != nullptr ? *kind : found, max_links};
+  Finding finding = FromKind(info, wanted);
   if (finding.verdict != Verdict::kSafe) return finding;
-  return OpenSame(dir_fd, name, kind, info);
+  return OpenSame(dir_fd, name, wanted, info);
 }
 
 }  // namespace
@@ -164,11 +171,12 @@ std::string_view KindName(mode_t mode) {
 
 Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind) {
   cell::EntryKind found;
-  return JudgePinned(dir_fd, name, &kind, found);
+  return JudgePinned(dir_fd, name, &kind, 1, found);
 }
 
-Result<Finding> JudgeAny(int dir_fd, const std::string& name, cell::EntryKind& kind) {
-  return JudgePinned(dir_fd, name, nullptr, kind);
+Result<Finding> JudgeAny(int dir_fd, const std::string& name, cell::EntryKind& kind,
+                         uint64_t max_links) {
+  return JudgePinned(dir_fd, name, nullptr, max_links, kind);
 }
 
 }  // namespace taskcell::mounts

@@ -55,10 +55,11 @@ std::string_view KindName(mode_t mode);
 struct Finding {
   Verdict verdict = Verdict::kAbsent;
   Reason reason = Reason::kNone;
-  std::string note;  // for a person: what was found and what was expected; empty when safe
-  UniqueFd fd;       // kSafe only: open for reading; everything below was read from it
-  uint64_t device = 0;
-  uint64_t inode = 0;
+  std::string note;     // for a person: what was found and what was expected; empty when safe
+  UniqueFd fd;          // kSafe only: open for reading; everything below was read from it
+  uint64_t device = 0;  // kSafe, and a skipped kHardlink
+  uint64_t inode = 0;   // the same
+  uint64_t links = 0;   // the same
   uint64_t size = 0;
 };
 
@@ -69,7 +70,9 @@ struct Finding {
 // verdict.
 Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind);
 
-// The same for an entry of either kind, as met on a walk; `kind` returns which it is.
-Result<Finding> JudgeAny(int dir_fd, const std::string& name, cell::EntryKind& kind);
+// The same for an entry of either kind, as met on a walk; `kind` returns which it is. A file may
+// have up to `max_links` names.
+Result<Finding> JudgeAny(int dir_fd, const std::string& name, cell::EntryKind& kind,
+                         uint64_t max_links = 1);
 
 }  // namespace taskcell::mounts

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/component.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
 
@@ -34,7 +35,7 @@ void RemoveLeftovers(int base, std::string_view prefix) {
   if (!entries.ok()) return;  // ignoring: leftovers stay for another time
   for (const sys::DirectoryEntry& entry : entries.value()) {
     if (!entry.name.starts_with(prefix)) continue;
-    Result<UniqueFd> fd = sys::OpenAt2(base, entry.name, kDirectory, sys::kResolveBeneath);
+    Result<UniqueFd> fd = OpenComponent(base, entry.name, kDirectory);
     if (!fd.ok()) continue;
     Result<struct stat> info = sys::Stat(fd->get());
     if (!info.ok() || info->st_uid != ::geteuid()) continue;
@@ -68,8 +69,7 @@ Result<ScratchDirectory> ScratchDirectory::MakeIn(const std::string& base, std::
   RemoveLeftovers(made.base_.get(), prefix);
   made.name_ = prefix + run_id;
   TRY(sys::MakeDirectory(made.base_.get(), made.name_, mode));
-  made.directory_ =
-      TRY(sys::OpenAt2(made.base_.get(), made.name_, kDirectory, sys::kResolveBeneath));
+  made.directory_ = TRY(OpenComponent(made.base_.get(), made.name_, kDirectory));
   TRY(sys::Lock(made.directory_.get(), LOCK_EX | LOCK_NB));
   made.path_ = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", made.directory_.get())));
   return made;

@@ -1,14 +1,23 @@
 #include "launcher/mounts/snapshot.h"
 
-#include <algorithm>
-#include <array>
+#include <dirent.h>
+#include <fcntl.h>
+
 #include <cerrno>
-#include <span>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/component.h"
+#include "launcher/mounts/file_copier.h"
+#include "launcher/mounts/inner_links.h"
+#include "launcher/mounts/link_scan.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/copy.h"
+#include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::mounts {
@@ -23,20 +32,45 @@ Error OverBound(std::string text) {
 }
 bool IsOverBound(const Error& error) { return error.code == kUnmountable; }
 
-bool SameContent(const struct stat& a, const struct stat& b) {
-  return a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
-         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec && a.st_ctim.tv_sec == b.st_ctim.tv_sec &&
-         a.st_ctim.tv_nsec == b.st_ctim.tv_nsec;
+// The allowed names that the directory lists, byte for byte.
+Result<std::set<std::string_view>> ListedNames(int dir_fd) {
+  constexpr std::size_t kBufferBytes = 16384;
+  UniqueFd own = TRY(sys::OpenNoFollow(dir_fd, ".", O_RDONLY | O_DIRECTORY));
+  std::set<std::string_view> listed;
+  std::string records(kBufferBytes, '\0');
+  while (std::size_t got = TRY(sys::ReadRecords(own.get(), records))) {
+    for (std::size_t at = 0; at < got;) {
+      const auto* record = reinterpret_cast<const struct dirent64*>(records.data() + at);
+      at += record->d_reclen;
+      for (const AllowedEntry& allowed : kAgentEntries) {
+        if (allowed.name == record->d_name) listed.insert(allowed.name);
+      }
+    }
+  }
+  return listed;
 }
 
 class Copier {
  public:
-  Copier(Snapshot& out, const SnapshotBounds& bounds) : out_(out), bounds_(bounds) {}
+  Copier(int agent_dir, int target, Snapshot& out, const SnapshotBounds& bounds)
+      : agent_dir_(agent_dir), target_(target), out_(out), bounds_(bounds) {}
 
-  Status CopyTop(int from_dir, int to_dir, const AllowedEntry& allowed) {
+  Status Start() {
+    listed_ = TRY(ListedNames(agent_dir_));
+    return Ok();
+  }
+
+  Status CopyTop(const AllowedEntry& allowed) {
+    const int from_dir = agent_dir_;
+    const int to_dir = target_;
     std::string name(allowed.name);
     SnapshotEntry entry{name, Verdict::kAbsent, Reason::kNone, {}};
     Finding finding = TRY(Judge(from_dir, name, allowed.kind));
+    if (finding.verdict == Verdict::kSafe && !listed_.contains(allowed.name)) {
+      finding.verdict = Verdict::kSkip;
+      finding.reason = Reason::kWrongKind;
+      finding.note = "the directory lists it under another spelling of its name";
+    }
     if (finding.verdict == Verdict::kSafe) {
       TRY(allowed.kind == cell::EntryKind::kFile ? CopyFile(to_dir, name, finding)
                                                  : CopyTopDirectory(to_dir, name, finding));
@@ -44,21 +78,53 @@ class Copier {
     entry.verdict = finding.verdict;
     entry.reason = finding.reason;
     entry.note = finding.note;
-    if (entry.verdict == Verdict::kSkip) Warn(name, finding);
+    if (entry.verdict == Verdict::kSkip) Warn(name, finding.reason, finding.note);
     out_.entries.push_back(std::move(entry));
     return Ok();
   }
 
+  // After all entries: the links, and what is to be left out with what was found unsafe.
+  Status Finish(Subtree subtree) {
+    while (true) {
+      std::vector<InnerLinks::Removed> removed = TRY(links_.RemoveUnsafe(target_));
+      for (const InnerLinks::Removed& each : removed)
+        LeaveOut(each.path, Reason::kSymlink, each.why);
+      if (subtree == Subtree::kPrune || unsafe_.empty()) return Ok();
+      // A directory less, and links into it lead to nothing.
+      TRY(SkipUnsafe());
+    }
+  }
+
  private:
-  void Warn(std::string_view path, const Finding& finding) {
+  // Something inside an entry is left out.
+  void LeaveOut(const std::string& path, Reason reason, const std::string& note) {
+    Warn(path, reason, note);
+    unsafe_.try_emplace(path.substr(0, path.find('/')), path);
+  }
+
+  Status SkipUnsafe() {
+    for (const auto& [top, path] : std::exchange(unsafe_, {})) {
+      TRY(RemoveTree(target_, top));
+      links_.Forget(top);
+      for (SnapshotEntry& entry : out_.entries) {
+        if (entry.name != top) continue;
+        entry.verdict = Verdict::kSkip;
+        entry.note = Text("'", Printable(path), "' in it is unsafe");
+        Warn(top, Reason::kNone, entry.note);
+      }
+    }
+    return Ok();
+  }
+
+  void Warn(std::string_view path, Reason why, std::string_view note) {
     if (out_.warnings.size() == kMaxWarnings) {
       out_.warnings.emplace_back("more entries were left out than are listed here");
       return;
     }
     if (out_.warnings.size() > kMaxWarnings) return;
-    std::string_view reason = Name(finding.reason);
+    std::string_view reason = Name(why);
     out_.warnings.push_back(Text("agent entry '", Printable(path), "' left out (",
-                                 reason.empty() ? "over_limit" : reason, "): ", finding.note));
+                                 reason.empty() ? "whole" : reason, "): ", note));
   }
 
   // Refuses one more entry of `bytes` where that passes a bound.
@@ -70,45 +136,14 @@ class Copier {
     return Ok();
   }
 
-  // Copies exactly the size that was judged. False when the file turned out shorter.
-  static Result<bool> CopyBytes(int to, int from, uint64_t size) {
-    if (size > 0 && TRY(sys::CloneContent(to, from)))
-      return static_cast<uint64_t>(TRY(sys::Stat(to)).st_size) == size;
-    std::array<char, 65536> chunk;
-    uint64_t left = size;
-    while (left > 0) {
-      std::size_t want = std::min(left, chunk.size());
-      std::size_t got = TRY(sys::Read(from, std::span(chunk.data(), want)));
-      if (got == 0) return false;
-      TRY(sys::WriteAll(to, std::string_view(chunk.data(), got)));
-      left -= got;
-    }
-    return true;
-  }
-
-  // Copies the judged file once; false when it changed under the copy (the target is removed then).
-  static Result<bool> CopyOnce(int to_dir, const std::string& name, int from,
-                               const struct stat& before) {
-    UniqueFd to = TRY(sys::OpenAt2(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-                                   sys::kResolveBeneath, 0600));
-    bool whole = TRY(CopyBytes(to.get(), from, static_cast<uint64_t>(before.st_size)));
-    struct stat after = TRY(sys::Stat(from));
-    // A link made meanwhile counts: content and link count must hold to the end of the copy.
-    if (whole && after.st_nlink == 1 && SameContent(before, after)) {
-      TRY(sys::ChangeMode(to.get(), 0444));
-      return true;
-    }
-    TRY(sys::RemoveFile(to_dir, name));
-    return false;
-  }
-
   Status CopyFile(int to_dir, const std::string& name, Finding& finding) {
     for (int tries = 0; tries < kCopyTries; ++tries) {
       struct stat before = TRY(sys::Stat(finding.fd.get()));
       const auto size = static_cast<uint64_t>(before.st_size);
       TRY(CheckRoom(size));
-      TRY(sys::Rewind(finding.fd.get()));
-      if (!TRY(CopyOnce(to_dir, name, finding.fd.get(), before))) continue;
+      if (tries > 0) TRY(sys::Rewind(finding.fd.get()));
+      if (!TRY(copies_.CopyOnce(to_dir, name, finding.fd.get(), before, LinksOf(finding))))
+        continue;
       out_.bytes += size;
       ++out_.copied;
       return Ok();
@@ -119,6 +154,10 @@ class Copier {
     return Ok();
   }
 
+  const LinkScan* LinksOf(const Finding& finding) const {
+    return finding.links > 1 ? &*scan_ : nullptr;
+  }
+
   Status CopyTopDirectory(int to_dir, const std::string& name, Finding& finding) {
     const uint64_t bytes = out_.bytes;
     const std::size_t copied = out_.copied;
@@ -127,6 +166,8 @@ class Copier {
     if (done.ok()) return done;
     if (!IsOverBound(done.error())) return done;
     TRY(RemoveTree(to_dir, name));
+    links_.Forget(name);
+    unsafe_.erase(name);
     out_.bytes = bytes;
     out_.copied = copied;
     looked_at_ = looked_at;
@@ -142,8 +183,7 @@ class Copier {
     TRY(CheckRoom(0));
     ++out_.copied;
     TRY(sys::MakeDirectory(to_dir, name, 0700));
-    UniqueFd to =
-        TRY(sys::OpenAt2(to_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath));
+    UniqueFd to = TRY(OpenComponent(to_dir, name, O_RDONLY | O_DIRECTORY));
     Result<std::vector<sys::DirectoryEntry>> listed = sys::ListDirectory(from, bounds_.entries);
     if (!listed.ok()) {
       if (listed.error().err == EFBIG)
@@ -163,15 +203,41 @@ class Copier {
       return OverBound(Text("the agent directory has more than ", bounds_.entries, " entries"));
     cell::EntryKind kind = cell::EntryKind::kFile;
     Finding finding = TRY(JudgeAny(from_dir, name, kind));
+    if (finding.reason == Reason::kHardlink && TRY(MayBeClosed(finding)))
+      finding = TRY(JudgeAny(from_dir, name, kind, finding.links));
+    if (finding.reason == Reason::kSymlink) {
+      TRY(CheckRoom(0));
+      if (TRY(links_.Copy(to_dir, from_dir, name, path))) {
+        ++out_.copied;
+        return Ok();
+      }
+    }
     if (finding.verdict == Verdict::kSafe) {
       TRY(kind == cell::EntryKind::kFile
               ? CopyFile(to_dir, name, finding)
               : CopyDirectory(to_dir, name, finding.fd.get(), path, depth + 1));
     }
-    if (finding.verdict == Verdict::kSkip) Warn(path, finding);
+    if (finding.verdict == Verdict::kSkip) LeaveOut(path, finding.reason, finding.note);
     return Ok();
   }
 
+  // Looks through SKILLS and wiki once, with the first file that has several names.
+  Result<bool> MayBeClosed(const Finding& finding) {
+    constexpr std::string_view kTrees[] = {"SKILLS", "wiki"};
+    if (!scan_) {
+      scan_.emplace(TRY(
+          LinkScan::Make(agent_dir_, kTrees, std::size(kTrees), bounds_.entries, bounds_.depth)));
+    }
+    return scan_->MayBeClosed(finding.device, finding.inode);
+  }
+
+  const int agent_dir_;
+  const int target_;
+  std::set<std::string_view> listed_;
+  FileCopier copies_;
+  InnerLinks links_;
+  std::optional<LinkScan> scan_;
+  std::map<std::string, std::string> unsafe_;  // entry: the first thing in it that was left out
   Snapshot& out_;
   const SnapshotBounds& bounds_;
   std::size_t looked_at_ = 0;
@@ -179,13 +245,14 @@ class Copier {
 
 }  // namespace
 
-Result<Snapshot> SnapshotAgentDirectory(int agent_dir_fd, int target_dir_fd,
+Result<Snapshot> SnapshotAgentDirectory(int agent_dir_fd, int target_dir_fd, Subtree subtree,
                                         const SnapshotBounds& bounds) {
   Snapshot snapshot;
-  Copier copier(snapshot, bounds);
+  Copier copier(agent_dir_fd, target_dir_fd, snapshot, bounds);
+  TRY(copier.Start().With("snapshot"));
   for (const AllowedEntry& allowed : kAgentEntries)
-    TRY(copier.CopyTop(agent_dir_fd, target_dir_fd, allowed)
-            .With(Text("snapshot of agent entry '", allowed.name, "'")));
+    TRY(copier.CopyTop(allowed).With(Text("snapshot of agent entry '", allowed.name, "'")));
+  TRY(copier.Finish(subtree).With("snapshot"));
   TRY(sys::ChangeMode(target_dir_fd, 0555));
   return snapshot;
 }

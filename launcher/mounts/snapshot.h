@@ -23,6 +23,12 @@ struct SnapshotBounds {
 // A file that changes while it is copied is tried this often before it is left out.
 inline constexpr int kCopyTries = 3;
 
+// What happens to a SKILLS or wiki with something unsafe in it.
+enum class Subtree : uint8_t {
+  kPrune,  // what is unsafe is left out
+  kSkip,   // the whole directory is left out
+};
+
 // What became of one allowed entry.
 struct SnapshotEntry {
   std::string name;
@@ -39,14 +45,17 @@ struct Snapshot {
 };
 
 // Copies the safe entries of an agent directory into the empty directory `target_dir_fd` (mode
-// 0700, the caller's own; 0555 when done): plain files (0444) and directories (0555) only. Links,
-// hard-linked files, special files and mounts are left out with a warning, at the top and inside
-// SKILLS and wiki alike. Every file is read through the very descriptor that was judged; one that
-// changes meanwhile is copied again or left out as kRace. What was checked is therefore what a cell
-// sees, whatever happens to the agent directory later. A file at the top that passes a bound is an
-// Error coded agent_dir_unmountable; a SKILLS or wiki that does is left out whole, with a warning.
-// After an Error the target holds a part of the copy.
+// 0700, the caller's own; 0555 when done): plain files (0444) and directories (0555), and inside
+// SKILLS and wiki also symbolic links that stay within the snapshot and files all of whose names
+// are in SKILLS and wiki. Everything else is left out with a warning. An entry must be listed under
+// the very bytes of its name (some file systems find SOUL.md by soul.md). Every file is read
+// through the very descriptor that was judged; one that changes meanwhile is copied again or left
+// out as kRace. What was checked is therefore what a cell sees, whatever happens to the agent
+// directory later. A file at the top that passes a bound is an Error coded agent_dir_unmountable; a
+// SKILLS or wiki that does is left out whole, with a warning. After an Error the target holds a
+// part of the copy.
 Result<Snapshot> SnapshotAgentDirectory(int agent_dir_fd, int target_dir_fd,
+                                        Subtree subtree = Subtree::kPrune,
                                         const SnapshotBounds& bounds = {});
 
 }  // namespace taskcell::mounts

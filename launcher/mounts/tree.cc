@@ -1,14 +1,15 @@
 #include "launcher/mounts/tree.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/component.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::mounts {
 namespace {
-
-constexpr uint64_t kResolve = sys::kResolveBeneath | RESOLVE_NO_XDEV;
 
 Status RemoveBelow(int dir_fd, const std::string& name, int depth) {
   Result<struct stat> info = sys::StatAt(dir_fd, name);
@@ -21,7 +22,7 @@ Status RemoveBelow(int dir_fd, const std::string& name, int depth) {
     return Error(Kind::kViolation, Text("'", Printable(name), "' lies deeper than ",
                                         kMaxRemovedDepth, " levels: not removed"));
   }
-  UniqueFd dir = TRY(sys::OpenAt2(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kResolve));
+  UniqueFd dir = TRY(OpenComponent(dir_fd, name, O_RDONLY | O_DIRECTORY));
   TRY(sys::ChangeMode(dir.get(), 0700));
   for (const sys::DirectoryEntry& entry : TRY(sys::ListDirectory(dir.get(), kMaxRemovedEntries)))
     TRY(RemoveBelow(dir.get(), entry.name, depth + 1));

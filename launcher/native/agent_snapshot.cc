@@ -1,9 +1,12 @@
 #include "launcher/native/agent_snapshot.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/snapshot.h"
+#include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::native {
@@ -17,7 +20,9 @@ constexpr std::string_view kCopyName = "agent";
 Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory,
                                           const std::string& run_id) {
   std::string intent = Text("--agent-dir '", Printable(agent_directory), "'");
-  UniqueFd agent = TRY(sys::Open(agent_directory, kDirectory).With(intent));
+  mounts::PinnedPath pinned =
+      TRY(mounts::PinTrustedPath(agent_directory, mounts::TrustIn(::geteuid())).With(intent));
+  UniqueFd agent = TRY(sys::OpenNoFollow(pinned.fd.get(), ".", kDirectory).With(intent));
   AgentSnapshot made(TRY(mounts::ScratchDirectory::Make("agent", run_id)));
   TRY(sys::MakeDirectory(made.directory_.fd(), std::string(kCopyName), 0700));
   made.copy_ = TRY(

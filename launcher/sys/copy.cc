@@ -5,7 +5,11 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
+#include <string_view>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
@@ -21,6 +25,44 @@ Result<bool> CloneContent(int to, int from) {
       err == ETXTBSY || err == EPERM)
     return false;
   return FailureOf(err, Text("ioctl FICLONE (fd ", to, " from fd ", from, ")"));
+}
+
+namespace {
+
+Result<uint64_t> CopyByReading(int to, int from, uint64_t size) {
+  std::array<char, 65536> chunk;
+  uint64_t copied = 0;
+  while (copied < size) {
+    std::size_t want = std::min<uint64_t>(size - copied, chunk.size());
+    std::size_t got = TRY(Read(from, std::span(chunk.data(), want)));
+    if (got == 0) break;
+    TRY(WriteAll(to, std::string_view(chunk.data(), got)));
+    copied += got;
+  }
+  return copied;
+}
+
+}  // namespace
+
+Result<uint64_t> CopyRange(int to, int from, uint64_t size) {
+  uint64_t copied = 0;
+  while (copied < size) {
+    ssize_t got = ::copy_file_range(from, nullptr, to, nullptr, size - copied, 0);
+    if (got > 0) {
+      copied += static_cast<uint64_t>(got);
+      continue;
+    }
+    if (got == 0) break;
+    int err = errno;
+    if (err == EINTR) continue;
+    // copy_file_range(2): another file system, or one that has none; a filter may refuse it.
+    bool by_reading = err == EXDEV || err == EINVAL || err == EOPNOTSUPP || err == ENOSYS ||
+                      err == EPERM || err == ETXTBSY;
+    if (!by_reading)
+      return FailureOf(err, Text("copy_file_range (fd ", to, " from fd ", from, ")"));
+    return copied + TRY(CopyByReading(to, from, size - copied));
+  }
+  return copied;
 }
 
 Status CopyContent(int to, int from, std::size_t limit) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "launcher/base/result.h"
 
@@ -9,6 +10,11 @@ namespace taskcell::sys {
 // ioctl(FICLONE): makes `to` share all blocks of `from`. False when the file system or this pair of
 // files cannot; both are unchanged then.
 Result<bool> CloneContent(int to, int from);
+
+// copy_file_range(2) of `size` bytes from the offsets of both files on, read() and write() where
+// the two file systems or the kernel have none. Fewer bytes where `from` ends before: returns how
+// many.
+Result<uint64_t> CopyRange(int to, int from, uint64_t size);
 
 // sendfile(2) of the rest of `from`, read() and write() where the file system of `from` has none.
 // More than `limit` bytes: kViolation with EFBIG, and at most one byte above `limit` was written.

@@ -34,8 +34,8 @@ uint64_t DeviceOf(const struct statx& info) {
   return gnu_dev_makedev(info.stx_dev_major, info.stx_dev_minor);
 }
 
-Result<UniqueFd> OpenNoFollow(int dir_fd, const std::string& name, int flags) {
-  int fd = ::openat(dir_fd, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC);
+Result<UniqueFd> OpenNoFollow(int dir_fd, const std::string& name, int flags, mode_t mode) {
+  int fd = ::openat(dir_fd, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd < 0) return Failure(Named("openat", name, dir_fd));
   return UniqueFd(fd);
 }

@@ -30,7 +30,7 @@ uint64_t DeviceOf(const struct statx& info);
 
 // openat(2) with O_NOFOLLOW of `name` below `dir_fd`: for one component, where openat2 is not to be
 // had or a mount may be crossed. With O_PATH a link is returned itself.
-Result<UniqueFd> OpenNoFollow(int dir_fd, const std::string& name, int flags);
+Result<UniqueFd> OpenNoFollow(int dir_fd, const std::string& name, int flags, mode_t mode = 0);
 
 // One getdents64(2): fills `buffer` with records, 0 at the end of the directory.
 Result<std::size_t> ReadRecords(int fd, std::span<char> buffer);

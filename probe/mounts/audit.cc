@@ -12,7 +12,6 @@
 #include <span>
 #include <utility>
 
-#include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/snapshot.h"
@@ -24,23 +23,13 @@
 namespace taskcell::probe::audit {
 namespace {
 
-constexpr std::size_t kMaxAccountBytes = 4U << 20U;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
 
-mounts::Trust TrustIn(uid_t owner) {
-  mounts::Trust trust{owner, std::nullopt};
-  Result<std::string> passwd = sys::ReadFile(AT_FDCWD, "/etc/passwd", kMaxAccountBytes);
-  Result<std::string> group = sys::ReadFile(AT_FDCWD, "/etc/group", kMaxAccountBytes);
-  if (passwd.ok() && group.ok())  // else no group is known to be anybody's own
-    trust.own_group = OwnGroup(passwd.value(), group.value(), owner);
-  return trust;
-}
-
 Result<mounts::Trust> TrustOf(const AuditRequest& request) {
-  if (request.owner) return TrustIn(*request.owner);
-  if (::geteuid() != 0) return TrustIn(::geteuid());
+  if (request.owner) return mounts::TrustIn(*request.owner);
+  if (::geteuid() != 0) return mounts::TrustIn(::geteuid());
   mounts::PinnedPath pinned = TRY(mounts::PinPath(request.directory, {}));
-  return TrustIn(TRY(sys::Stat(pinned.fd.get())).st_uid);
+  return mounts::TrustIn(TRY(sys::Stat(pinned.fd.get())).st_uid);
 }
 
 Code CodeOf(mounts::Concern::What what) {

@@ -184,13 +184,14 @@ TEST(TaskcellSettingsTest, BuiltValuesAreTaken) {
   EXPECT_EQ(read("engine_socket = \"/run/x.sock\"").value().engine_socket, "/run/x.sock");
   EXPECT_EQ(read("root = \"/srv/root\"").value().root, "/srv/root");
   EXPECT_TRUE(read("egress = \"provider\"\nallow_missing = []\nunsafe_subtree = \"prune\"").ok());
+  EXPECT_EQ(read("unsafe_subtree = \"skip\"")->unsafe_subtree, mounts::Subtree::kSkip);
 }
 
 TEST(TaskcellSettingsTest, WhatIsNotBuiltOrUnknownIsRefusedByName) {
   for (std::string_view line :
        {"engine = \"podman\"", "engine = \"runc\"", "engine = 1", "egress = \"open\"",
         "egress = \"none\"", "allow_missing = [\"cpu\"]", "allow_missing = \"cpu\"",
-        "unsafe_subtree = \"skip\"", "max_concurrent = 4", "upstream_proxy = \"http://x\"",
+        "unsafe_subtree = \"other\"", "max_concurrent = 4", "upstream_proxy = \"http://x\"",
         "ca_file = \"/x\"", "retention = {}", "prices = {}", "root = \"relative\"",
         "engine_socket = \"tcp://127.0.0.1:2375\"", "colour = \"red\""}) {
     Result<TaskcellSettings> settings =

@@ -19,51 +19,10 @@
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
 #include "tests/support/fixture.h"
+#include "tests/unit/launcher/mounts/snapshot_fixture.h"
 
 namespace taskcell::mounts {
 namespace {
-
-namespace fs = std::filesystem;
-
-class SnapshotTest : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_NE(::mkdtemp(path_.data()), nullptr);
-    fs::create_directories(agent());
-    fs::create_directories(target());
-    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
-    fs::create_directories(path_ + "/outside");
-    Put("outside/key", "the host's secret");
-  }
-  void TearDown() override {
-    UniqueFd tmp = sys::Open("/tmp", O_RDONLY | O_DIRECTORY).value();
-    EXPECT_TRUE(RemoveTree(tmp.get(), path_.substr(5)).ok());
-  }
-
-  std::string agent() const { return path_ + "/agent"; }
-  std::string target() const { return path_ + "/target"; }
-  void Put(const std::string& name, std::string_view content) const {
-    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
-    std::ofstream(path_ + "/" + name, std::ios::binary) << content;
-  }
-  static std::string Get(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  Result<Snapshot> Run(const SnapshotBounds& bounds = {}) const {
-    UniqueFd from = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
-    UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
-    return SnapshotAgentDirectory(from.get(), to.get(), bounds);
-  }
-  static SnapshotEntry Entry(const Snapshot& snapshot, std::string_view name) {
-    for (const SnapshotEntry& entry : snapshot.entries)
-      if (entry.name == name) return entry;
-    ADD_FAILURE() << "no entry " << name;
-    return {};
-  }
-
-  std::string path_ = "/tmp/taskcell-snapshot-test-XXXXXX";
-};
 
 TEST_F(SnapshotTest, SafeEntriesAreCopiedReadOnlyAndNothingElseIs) {
   Put("agent/SOUL.md", "soul");

@@ -1,0 +1,101 @@
+#include "launcher/mounts/link_scan.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <array>
+#include <cstring>
+#include <tuple>
+
+#include "launcher/mounts/component.h"
+#include "launcher/sys/entry.h"
+#include "launcher/sys/random.h"
+
+namespace taskcell::mounts {
+namespace {
+
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+constexpr std::size_t kBufferBytes = 16384;
+// More than a tick of the clock that change times come from: what changed within it before the scan
+// may have changed again without a trace.
+constexpr long kTickNs = 100'000'000;
+constexpr long kSecondNs = 1'000'000'000;
+
+struct timespec Earlier(struct timespec time) {
+  time.tv_nsec -= kTickNs;
+  if (time.tv_nsec < 0) {
+    time.tv_nsec += kSecondNs;
+    --time.tv_sec;
+  }
+  return time;
+}
+
+}  // namespace
+
+Result<LinkScan> LinkScan::Make(int dir_fd, const std::string_view* names, std::size_t count,
+                                std::size_t max_entries, int max_depth) {
+  std::array<unsigned char, sizeof(uint64_t)> bytes;
+  TRY(sys::FillRandom(bytes));
+  uint64_t seed = 0;
+  std::memcpy(&seed, bytes.data(), sizeof seed);
+  LinkScan scan(max_entries, seed);
+  scan.entries_left_ = max_entries;
+  scan.before_ = Earlier(sys::InodeClock());
+  for (std::size_t i = 0; i < count; ++i) {
+    Result<UniqueFd> top = OpenComponent(dir_fd, std::string(names[i]), kDirectory);
+    if (top.ok()) TRY(scan.Directory(top->get(), max_depth));
+  }
+  return scan;
+}
+
+Status LinkScan::Directory(int fd, int levels_left) {
+  struct statx info;
+  TRY(sys::StatEntry(fd, "", 0, info));
+  bool is_new = directories_.insert({sys::DeviceOf(info), info.stx_ino}).second;
+  if (!is_new || levels_left == 0) trusted_ = false;
+  if (!trusted_) return Ok();
+  std::string records(kBufferBytes, '\0');
+  while (trusted_) {
+    std::size_t got = TRY(sys::ReadRecords(fd, records));
+    if (got == 0) break;
+    for (std::size_t at = 0; at < got && trusted_;) {
+      const auto* record = reinterpret_cast<const struct dirent64*>(records.data() + at);
+      at += record->d_reclen;
+      const std::string_view name = record->d_name;
+      if (name != "." && name != "..") TRY(Entry(fd, record->d_name, levels_left));
+    }
+  }
+  return Ok();
+}
+
+Status LinkScan::Entry(int dir_fd, const char* name, int levels_left) {
+  if (entries_left_ == 0) {
+    trusted_ = false;
+    return Ok();
+  }
+  --entries_left_;
+  struct statx info;
+  if (!sys::StatEntry(dir_fd, name, 0, info).ok()) return Ok();  // a name less was met
+  if (S_ISREG(info.stx_mode) && info.stx_nlink > 1) {
+    uint64_t key = LinkKey(sys::DeviceOf(info), info.stx_ino, seed_);
+    linked_.insert(key);
+    table_.Meet(key, info.stx_nlink);
+  }
+  if (!S_ISDIR(info.stx_mode)) return Ok();
+  Result<UniqueFd> inner = OpenComponent(dir_fd, name, kDirectory);
+  if (!inner.ok()) return Ok();  // the same: a mount, or not ours to read
+  return Directory(inner->get(), levels_left - 1);
+}
+
+bool LinkScan::MayBeClosed(uint64_t device, uint64_t inode) const {
+  uint64_t key = LinkKey(device, inode, seed_);
+  return trusted_ && linked_.contains(key) && !table_.IsOpen(key);
+}
+
+bool LinkScan::IsClosed(const struct stat& info) const {
+  if (!MayBeClosed(info.st_dev, info.st_ino)) return false;
+  return std::tie(info.st_ctim.tv_sec, info.st_ctim.tv_nsec) <
+         std::tie(before_.tv_sec, before_.tv_nsec);
+}
+
+}  // namespace taskcell::mounts
