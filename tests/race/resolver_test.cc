@@ -25,6 +25,7 @@ using mounts::Reason;
 using mounts::Verdict;
 
 constexpr int kRounds = 20'000;
+constexpr int kMaxRounds = 50 * kRounds;
 constexpr int kSnapshotRounds = 500;
 constexpr std::size_t kMaxBytes = 4096;
 constexpr char kCanary[] = "the canary that no cell may see";
@@ -81,9 +82,11 @@ TEST_P(JudgeRaceTest, OnlyTheGoodEntryIsEverSafe) {
   }
   UniqueFd agent = Open("agent");
   std::map<std::string_view, int> seen;
+  int rounds = 0;
   {
     Swapper swapper(swap);
-    for (int round = 0; round < kRounds; ++round) {
+    // On a busy machine the swapper may get no turn for long: on until it had one.
+    for (; rounds < kRounds || (seen["safe"] == rounds && rounds < kMaxRounds); ++rounds) {
       Result<mounts::Finding> finding = mounts::Judge(agent.get(), "entry", intruder.wanted);
       ASSERT_TRUE(finding.ok()) << finding.error().text;
       ++seen[finding->verdict == Verdict::kSkip ? Name(finding->reason) : Name(finding->verdict)];
@@ -99,7 +102,7 @@ TEST_P(JudgeRaceTest, OnlyTheGoodEntryIsEverSafe) {
     }
   }
   EXPECT_GT(seen["safe"], 0) << "control: both were met";
-  EXPECT_LT(seen["safe"], kRounds) << "control: both were met";
+  EXPECT_LT(seen["safe"], rounds) << "control: both were met";
   for (const auto& [outcome, count] : seen) RecordProperty(std::string(outcome), count);
 }
 
