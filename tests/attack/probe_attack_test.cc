@@ -60,7 +60,6 @@ std::vector<Case> Cases() {
 // What neither user nor root of this host can show, with what the kernel answers outside: it lacks
 // the thing.
 const std::map<std::string, std::set<std::string>> kLacking = {
-    {"binary-formats", {"ENOENT"}},
     {"console-paste", {"ENOTTY"}},
     {"device-fuse", {"ENOENT"}},
     {"device-log", {"ENOENT"}},
@@ -68,10 +67,13 @@ const std::map<std::string, std::set<std::string>> kLacking = {
     {"device-mapper", {"ENOENT"}},
     {"device-memory", {"ENOENT", "EPERM"}},
     {"device-tunnel", {"ENOENT"}},
+    {"io-uring", {"ENOSYS", "EPERM"}},  // kernel.io_uring_disabled
     {"kernel-crypto", {"EAFNOSUPPORT", "ENOENT"}},
     {"modprobe-path", {"ENOENT"}},
     {"mount-overlay", {"ENODEV"}},
+    {"perf-event", {"EACCES"}},  // kernel.perf_event_paranoid above 2
     {"port-access", {"ENOSYS"}},
+    {"raise-limits", {"ENOENT"}},  // in the root of the unified hierarchy
     {"release-agent", {"ENOENT"}},
     {"sysrq", {"ENOENT"}},
     {"uevent-helper", {"ENOENT"}},

@@ -24,14 +24,12 @@ Attempted OpenForWriting(const Targets& /*targets*/) {
 }
 constexpr char kCorePattern[] = "/proc/sys/kernel/core_pattern";
 constexpr char kModprobe[] = "/proc/sys/kernel/modprobe";
-constexpr char kBinaryFormats[] = "/proc/sys/fs/binfmt_misc/register";
 constexpr char kSysrq[] = "/proc/sysrq-trigger";
 constexpr char kUserNamespaces[] = "/proc/sys/user/max_user_namespaces";
 constexpr char kInotify[] = "/proc/sys/user/max_inotify_instances";
 constexpr char kForwarding[] = "/proc/sys/net/ipv4/ip_forward";
 constexpr char kUevent[] = "/sys/kernel/uevent_helper";
 constexpr char kInterrupts[] = "/proc/irq/default_smp_affinity";
-constexpr char kOwnName[] = "/proc/self/comm";
 
 // CVE-2025-31133: a runtime covers these with /dev/null, and where that is not the null device but
 // a link the job laid, it covers nothing or binds something else. What is covered reads as empty.
@@ -105,12 +103,6 @@ constexpr Payload kPayloads[] = {
      Control::kRoot,
      {EROFS, EACCES, ENOENT},
      OpenForWriting<kModprobe>},
-    {"binary-formats",
-     kTopic,
-     "register an interpreter for programs of the host",
-     Control::kRoot,
-     {EROFS, EACCES, ENOENT},
-     OpenForWriting<kBinaryFormats>},
     {"uevent-helper",
      kTopic,
      "set the program that handles device events",
@@ -147,12 +139,6 @@ constexpr Payload kPayloads[] = {
      kOutsideRoot,
      {EROFS, EACCES, ENOENT},
      OpenForWriting<kForwarding>},
-    {"own-name",
-     kTopic,
-     "write below /proc/self",
-     Control::kUser,
-     {EACCES, EROFS},
-     OpenForWriting<kOwnName>},
     {"oom-immunity",
      kTopic,
      "exempt itself from being killed when memory runs out",
