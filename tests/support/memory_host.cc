@@ -12,6 +12,19 @@ namespace taskcell::test {
 
 using sys::FileSeen;
 
+namespace {
+
+// As a kernel takes a path: slashes at the end and doubled ones mean nothing.
+std::string Clean(const std::string& path) {
+  std::string clean;
+  for (std::string_view part : Split(path, '/')) {
+    if (!part.empty()) clean += Text('/', part);
+  }
+  return clean.empty() ? "/" : clean;
+}
+
+}  // namespace
+
 void MemoryHost::Insert(const std::string& path, FileSeen seen) {
   for (std::size_t slash = path.find('/', 1); slash != path.npos;
        slash = path.find('/', slash + 1)) {
@@ -100,7 +113,7 @@ void MemoryHost::Process(uint32_t uid, std::string_view cgroup, std::string_view
 
 FileSeen MemoryHost::Look(const std::string& path) {
   ++reads_;
-  auto found = files_.find(path);
+  auto found = files_.find(Clean(path));
   if (found == files_.end()) return {};
   FileSeen seen = found->second;
   seen.state = FileSeen::State::kPresent;
@@ -111,7 +124,7 @@ FileSeen MemoryHost::Look(const std::string& path) {
 
 FileSeen MemoryHost::Read(const std::string& path, std::size_t limit) {
   ++reads_;
-  auto found = files_.find(path);
+  auto found = files_.find(Clean(path));
   if (found == files_.end()) return {};
   FileSeen seen = found->second;
   auto fail = [&seen](int err) {
@@ -126,13 +139,13 @@ FileSeen MemoryHost::Read(const std::string& path, std::size_t limit) {
 }
 
 Result<std::string> MemoryHost::ReadLink(const std::string& path) {
-  auto found = links_.find(path);
+  auto found = links_.find(Clean(path));
   if (found == links_.end()) return sys::FailureOf(ENOENT, "readlink");
   return found->second;
 }
 
 Result<std::string> MemoryHost::ReadAttribute(const std::string& path, const char* name) {
-  auto found = attributes_.find(path + "\n" + name);
+  auto found = attributes_.find(Clean(path) + "\n" + name);
   if (found == attributes_.end()) return sys::FailureOf(ENODATA, "fgetxattr");
   return found->second;
 }
@@ -140,9 +153,10 @@ Result<std::string> MemoryHost::ReadAttribute(const std::string& path, const cha
 Result<std::vector<sys::DirectoryEntry>> MemoryHost::List(const std::string& path,
                                                           std::size_t limit) {
   ++reads_;
-  if (!files_.contains(path)) return sys::FailureOf(ENOENT, "list");
+  const std::string directory = Clean(path);
+  if (!files_.contains(directory)) return sys::FailureOf(ENOENT, "list");
   std::set<std::string> names;
-  const std::string below = path + "/";
+  const std::string below = directory + "/";
   for (auto file = files_.lower_bound(below); file != files_.end(); ++file) {
     if (!file->first.starts_with(below)) break;
     std::string_view rest = std::string_view(file->first).substr(below.size());
