@@ -123,3 +123,8 @@ if [ $engine = yes ]; then
   arguments+=("$socket" "$image")
 fi
 "$build/tests/taskcell-bench" "${arguments[@]}"
+
+# The audit of a directory: a million files, on a disk where there is room for them.
+walk=$(mktemp -d /var/tmp/taskcell-bench.XXXXXX)
+trap 'rm -rf "$walk"; finish' EXIT
+"$build/tests/taskcell-bench-walk" "$build/bin" "$walk/tree"

@@ -12,6 +12,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "probe/mounts/link_sets.h"
 #include "probe/mounts/worker.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
@@ -96,6 +97,27 @@ TEST_F(AuditTest, MoreLinkedFilesThanAreKeptAreNamedByASecondWalk) {
   EXPECT_EQ(report.counts[static_cast<std::size_t>(Code::kHardLinkLeaves)], 3500U);
   EXPECT_EQ(report.findings.size() + report.left_out, 3500U);
   EXPECT_EQ(report.looked_at, 3501U) << "counted once";
+}
+
+TEST(LinkSetsTest, PastTheBoundNoSetIsResolvedAndAllCountAsLeaving) {
+  constexpr std::size_t kMax = 10;
+  for (uint64_t inodes : {kMax, kMax + 1}) {
+    LinkSets links(1, kMax);
+    FindingList list(Policy::kStrict);
+    struct statx info = {};
+    info.stx_nlink = 2;
+    for (info.stx_ino = 1; info.stx_ino <= inodes; ++info.stx_ino)
+      links.Meet(info, [&info] { return std::to_string(info.stx_ino); });
+    info.stx_ino = 1;
+    links.Meet(info, [] { return std::string("again"); });
+    links.AddFindings(list);
+    const auto counts = list.counts();
+    const bool over = inodes > kMax;
+    EXPECT_EQ(links.is_over(), over);
+    EXPECT_EQ(counts[static_cast<std::size_t>(Code::kHardLinkUnresolved)], over ? kMax + 2 : 0);
+    EXPECT_EQ(counts[static_cast<std::size_t>(Code::kHardLinkLeaves)], over ? 0 : kMax - 1);
+    EXPECT_EQ(counts[static_cast<std::size_t>(Code::kHardLinkClosed)], over ? 0 : 2U);
+  }
 }
 
 TEST_F(AuditTest, SpecialFilesAreNamedAndNeverOpened) {

@@ -1,0 +1,221 @@
+// taskcell-probe mounts as a person or a script runs it: exit statuses, forms, what is mounted, and
+// kernels that lack openat2.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <linux/fs.h>
+#include <linux/fuse.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "launcher/base/text.h"
+#include "tests/support/syscall_faults.h"
+#include "tests/unit/probe/mounts/tree_fixture.h"
+
+namespace taskcell::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class MountsProgramTest : public TreeTest {
+ protected:
+  // Runs the program below the test's directory; `in_child` before.
+  Outcome Mounts(std::vector<std::string> arguments, std::function<void()> in_child = {}) const {
+    arguments.insert(arguments.begin(), {Program("taskcell-probe"), "mounts"});
+    RunOptions options;
+    options.directory = path_;
+    options.in_child = std::move(in_child);
+    return test::Run(arguments, options);
+  }
+  // The codes of a directory's findings in --json, as "code path".
+  static std::set<std::string> Codes(const Outcome& ran) {
+    std::set<std::string> codes;
+    for (const json& report : json::parse(ran.out)) {
+      for (const json& finding : report["findings"])
+        codes.insert(
+            Text(finding["code"].get<std::string>(), " ", finding["path"].get<std::string>()));
+    }
+    return codes;
+  }
+  // In the child: a mount namespace of its own.
+  static void OwnMounts() {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      ::_exit(91);
+  }
+  static void Bind(const std::string& from, const std::string& to) {
+    if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) ::_exit(92);
+  }
+};
+
+TEST_F(MountsProgramTest, TheExitStatusTellsSafeFromFindingsFromUsageFromUnknown) {
+  Put("tree/file", "x");
+  EXPECT_EQ(Mounts({"tree"}).status, 0);
+  EXPECT_EQ(Mounts({"--policy", "bind", "tree", "tree/file"}).status, 0);
+  EXPECT_EQ(Mounts({"--max-entries", "1", "tree", "--json"}).status, 0);
+  EXPECT_EQ(Mounts({"--max-entries", "0", "tree"}).status, 3);
+  EXPECT_EQ(Mounts({"absent"}).status, 3);
+  EXPECT_EQ(Mounts({}).status, 2);
+  EXPECT_EQ(Mounts({"--policy", "none", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--json", "-0", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--timeout", "0s", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--timeout", "25h", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--threads", "65", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--owner", "no-such-user", "tree"}).status, 2);
+  Link("/etc/passwd", "tree/link");
+  EXPECT_EQ(Mounts({"tree"}).status, 1);
+  EXPECT_EQ(Mounts({"absent", "tree"}).status, 1) << "what was found is certain";
+}
+
+TEST_F(MountsProgramTest, TheNullListIsWhatAScriptMayUse) {
+  Put("tree/a\nb", "x");
+  Put("tree/sub/c", "x");
+  Link("c", "tree/sub/link");
+  Outcome ran = Mounts({"-0", "tree"});
+  std::set<std::string> listed;
+  for (std::string_view path : Split(ran.out, '\0')) listed.insert(std::string(path));
+  EXPECT_EQ(listed, (std::set<std::string>{"", "tree/a\nb", "tree/sub/c"}));
+  Put("agent/SOUL.md", "x");
+  Link("SOUL.md", "agent/CLAUDE.md");
+  EXPECT_EQ(Mounts({"-0", "--policy", "agent", "agent"}).out, std::string("agent/SOUL.md\0", 14));
+  EXPECT_EQ(Mounts({"-0", "--policy", "bind", "agent"}).out, std::string("agent\0", 6));
+}
+
+TEST_F(MountsProgramTest, WhatIsMountedIsNamedAndOnlyEnteredWhenAsked) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  Put("tree/sub/covered", "x");
+  Put("tree/file", "x");
+  Link("/etc/passwd", "outside/link");
+  auto mounts = [this] {
+    OwnMounts();
+    Bind(At("outside"), At("tree/sub"));
+    Bind(At("outside/key"), At("tree/file"));
+  };
+  Outcome ran = Mounts({"--json", "tree"}, mounts);
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_EQ(Codes(ran), (std::set<std::string>{"mount sub", "mount file"}));
+  ran = Mounts({"--json", "--cross-mounts", "tree"}, mounts);
+  EXPECT_EQ(Codes(ran),
+            (std::set<std::string>{"mount sub", "mount file", "symlink_escapes sub/link"}));
+}
+
+TEST_F(MountsProgramTest, AMazeOfBindMountsEnds) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  Put("tree/a/b/file", "x");
+  fs::create_directories(At("tree/c"));
+  auto maze = [this] {
+    OwnMounts();
+    Bind(At("tree"), At("tree/a/b"));
+    Bind(At("tree"), At("tree/c"));
+    Bind(At("tree/c"), At("tree/a/b/a"));
+  };
+  Outcome ran = Mounts({"--json", "--cross-mounts", "tree"}, maze);
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.out, HasSubstr("mount_loop"));
+}
+
+// A file system whose server takes requests and answers none but the first.
+TEST_F(MountsProgramTest, AFileSystemThatHangsEndsTheAuditAndNotTheOtherWayRound) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  TASKCELL_REQUIRE(::access("/dev/fuse", R_OK | W_OK) == 0, "needs /dev/fuse");
+  Put("tree/file", "x");
+  fs::create_directories(At("tree/hung"));
+  auto hung = [this] {
+    OwnMounts();
+    int fd = ::open("/dev/fuse", O_RDWR);  // NOLINT(android-cloexec-open): kept for the program
+    std::string options = Text("fd=", fd, ",rootmode=40000,user_id=0,group_id=0");
+    if (fd < 0 || ::mount("fuse", At("tree/hung").c_str(), "fuse", 0, options.c_str()) != 0)
+      ::_exit(93);
+    char request[FUSE_MIN_READ_BUFFER];
+    if (::read(fd, request, sizeof request) < 0) ::_exit(94);
+    struct {
+      struct fuse_out_header header;
+      struct fuse_init_out body;
+    } answer = {};
+    answer.header.len = sizeof answer;
+    answer.header.unique = reinterpret_cast<struct fuse_in_header*>(request)->unique;
+    answer.body.major = FUSE_KERNEL_VERSION;
+    answer.body.minor = FUSE_KERNEL_MINOR_VERSION;
+    answer.body.max_write = 4096;
+    if (::write(fd, &answer, sizeof answer) < 0) ::_exit(95);
+  };
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  Outcome ran = Mounts({"--json", "tree"}, hung);
+  EXPECT_EQ(Codes(ran), std::set<std::string>{"mount hung"}) << ran.err;
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(5)) << "it is not even asked";
+  ran = Mounts({"--json", "--cross-mounts", "--timeout", "1s", "tree"}, hung);
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.out, HasSubstr("\"hangs\""));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(20));
+  ran = Mounts({"tree/hung"}, hung);
+  EXPECT_EQ(ran.status, 3);
+  EXPECT_THAT(ran.err, HasSubstr("does not answer"));
+}
+
+TEST_F(MountsProgramTest, CapabilitiesListsAndAttributesAreNamed) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to set them");
+  for (const char* name : {"tree/program", "tree/listed", "tree/fixed"}) Put(name, "x");
+  ASSERT_EQ(::chmod(At("tree/program").c_str(), 0755), 0);
+  ASSERT_EQ(test::Run({"setcap", "cap_net_raw+ep", At("tree/program")}).status, 0);
+  // acl(5) as the kernel takes it: version 2; user, user 1500, group, mask, other.
+  const unsigned char list[] = {2,    0,    0,    0,    1,    0,    6,    0,    0xff, 0xff, 0xff,
+                                0xff, 2,    0,    6,    0,    0xdc, 0x05, 0,    0,    4,    0,
+                                4,    0,    0xff, 0xff, 0xff, 0xff, 16,   0,    6,    0,    0xff,
+                                0xff, 0xff, 0xff, 32,   0,    4,    0,    0xff, 0xff, 0xff, 0xff};
+  if (::setxattr(At("tree/listed").c_str(), "system.posix_acl_access", list, sizeof list, 0) != 0)
+    GTEST_SKIP() << "no access control lists on this file system";
+  fs::create_directories(At("tree/layer"));
+  ASSERT_EQ(::setxattr(At("tree/layer").c_str(), "trusted.overlay.opaque", "y", 1, 0), 0);
+  UniqueFd fixed(::open(At("tree/fixed").c_str(), O_RDONLY | O_CLOEXEC));
+  int flags = 0;
+  bool immutable = ::ioctl(fixed.get(), FS_IOC_GETFLAGS, &flags) == 0;
+  flags |= FS_IMMUTABLE_FL;
+  immutable = immutable && ::ioctl(fixed.get(), FS_IOC_SETFLAGS, &flags) == 0;
+  std::set<std::string> codes = Codes(Mounts({"--json", "tree"}));
+  if (immutable) {
+    EXPECT_EQ(codes.erase("immutable fixed"), 1U);
+    flags &= ~FS_IMMUTABLE_FL;
+    EXPECT_EQ(::ioctl(fixed.get(), FS_IOC_SETFLAGS, &flags), 0);
+  }
+  EXPECT_EQ(codes, (std::set<std::string>{"file_capability program", "access_list listed",
+                                          "overlay_attribute layer"}))
+      << "the group is root's";
+}
+
+TEST_F(MountsProgramTest, WithoutOpenat2TheAuditFindsTheSame) {
+  Put("tree/a/file", "x");
+  Link("../../outside/key", "tree/a/out");
+  Link("/etc/passwd", "tree/absolute");
+  HardLink("outside/key", "tree/key");
+  ASSERT_EQ(::mkfifo(At("tree/a/pipe").c_str(), 0600), 0);
+  std::set<std::string> with = Codes(Mounts({"--json", "tree"}));
+  EXPECT_EQ(with.size(), 4U);
+  for (int err : {ENOSYS, EPERM}) {
+    Outcome ran = Mounts({"--json", "tree"}, [err] {
+      if (!InstallFaults({{SYS_openat2, err}})) ::_exit(90);
+    });
+    EXPECT_EQ(ran.status, 1);
+    EXPECT_EQ(Codes(ran), with) << err;
+  }
+}
+
+TEST_F(MountsProgramTest, ADirectoryOnTheWayThatOthersMayWriteIsAFindingOfEveryPolicy) {
+  Put("tree/SOUL.md", "x");
+  ASSERT_EQ(::chmod(path_.c_str(), 0777), 0);
+  for (const char* policy : {"agent", "strict", "bind"}) {
+    Outcome ran = Mounts({"--policy", policy, "tree"});
+    EXPECT_EQ(ran.status, 1) << policy;
+    EXPECT_THAT(ran.out, HasSubstr("ancestor_writable  " + path_)) << policy;
+  }
+}
+
+}  // namespace
+}  // namespace taskcell::test
