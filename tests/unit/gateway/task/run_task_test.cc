@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <set>
 
+#include "gateway/config/agent_config.h"
+#include "gateway/task/admission.h"
+#include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
@@ -191,6 +194,48 @@ TEST_F(RunTaskTest, UnsafeEntriesAreLeftOutWithAWarning) {
   for (const std::string& warning : answer.warnings)
     warned = warned || warning.find("IDENTITY.md") != std::string::npos;
   EXPECT_TRUE(warned);
+}
+
+TEST_F(RunTaskTest, AWayToTheAgentThatOthersMayWriteIsRefusedWithItsRemedy) {
+  ASSERT_EQ(::chmod((path_ + "/agents").c_str(), 0777), 0);
+  TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "agent_dir_unmountable");
+  EXPECT_NE(answer.message.find(Text("chmod go-w ", path_, "/agents")), std::string::npos)
+      << answer.message;
+  EXPECT_FALSE(state_.plan.has_value());
+  EXPECT_FALSE(fs::exists(path_ + "/sandbox"));
+}
+
+// The prompt is what the provider gets, the snapshot is what the cell gets.
+TEST_F(RunTaskTest, ALinkedCanaryIsNeitherInThePromptNorInTheSnapshot) {
+  constexpr char kCanary[] = "the canary that nobody may read";
+  Put("outside/key", kCanary);
+  const std::string key = path_ + "/outside/key";
+  const std::string agent_path = path_ + "/agents/a1/";
+  fs::remove(agent_path + "SOUL.md");
+  ASSERT_EQ(::symlink(key.c_str(), (agent_path + "SOUL.md").c_str()), 0);
+  ASSERT_EQ(::link(key.c_str(), (agent_path + "IDENTITY.md").c_str()), 0);
+  fs::create_directories(agent_path + "wiki");
+  ASSERT_EQ(::link(key.c_str(), (agent_path + "wiki/key").c_str()), 0);
+  ASSERT_EQ(::symlink(key.c_str(), (agent_path + "wiki/link").c_str()), 0);
+  Put("agents/a1/CLAUDE.md", "plain");
+  Home home = OpenHome(path_).value();
+  gateway::Agent agent = FindAgent(home, "a1").value();
+  Admission admission;
+  admission.engine = std::make_unique<FakeEngine>(state_);
+  PlannedTask task = PlanTask(home, agent, admission, surroundings_.programs, "do it").value();
+  EXPECT_EQ(task.prompt.find(kCanary), std::string::npos);
+  EXPECT_NE(task.prompt.find("do it"), std::string::npos) << "control: it is the prompt";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(task.directory.path() + "/agent")) {
+    EXPECT_FALSE(entry.is_symlink()) << entry.path();
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    std::ifstream in(entry.path());
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "plain") << entry.path();
+  }
+  EXPECT_EQ(files, 1) << "control: there is a snapshot";
+  EXPECT_EQ(task.snapshot.warnings.size(), 4U);
 }
 
 }  // namespace
