@@ -22,7 +22,8 @@ Report Attack(probe::CellEngine& engine, const live::Setting& setting, World& wo
               std::span<const Payload* const> payloads, const std::function<bool()>& stopped);
 
 // The same with cells that taskcell-launch makes on this host, or with containers of the engine at
-// `endpoint`, of an image made on the spot. Nothing is left behind, as with taskcell-probe live.
+// `endpoint`, of an image made on the spot. Nothing is left behind, as with taskcell-probe live; of
+// a process that is killed itself some empty System V and POSIX objects are.
 Report AttackNative(std::span<const Payload* const> payloads, const std::function<bool()>& stopped);
 Report AttackEngine(const probe::Endpoint& endpoint, std::span<const Payload* const> payloads,
                     const std::function<bool()>& stopped);

@@ -66,8 +66,8 @@ std::optional<Control> ParseControl(std::string_view name) {
 }
 
 std::span<const Payload> AllPayloads() {
-  static const std::vector<Payload> all = Collect();
-  return all;
+  static const std::vector<Payload> kAll = Collect();
+  return kAll;
 }
 
 const Payload* FindPayload(std::string_view name) {
