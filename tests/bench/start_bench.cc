@@ -164,17 +164,23 @@ int Bench(const Setting& setting) {
   // Each ratio is to the contender at that index: bwrap to the floor; the launcher and runc to
   // bwrap with the same root; a task to what its engine needs for /bin/true.
   std::vector<std::size_t> baseline = {0, 0, 1, 2, 1, 4, 2, 5};
+  const std::size_t probe = contenders.size();
+  contenders.push_back({"podman info", {"podman", "info"}, false, {}});
+  contenders.push_back({"taskcell-probe", {setting.bin + "/taskcell-probe", "--quiet"}, false, {}});
+  baseline.insert(baseline.end(), {0, probe});
   if (!setting.socket.empty()) {
+    const std::size_t docker = contenders.size();
     contenders.push_back({"docker: create, start, wait, remove", {}, true, [&setting] {
                             return RunOverEngine(setting.socket, setting.image);
                           }});
     contenders.push_back(
         {"taskcell run, docker, one model call", Task(setting, "docker"), false, {}});
-    baseline.insert(baseline.end(), {2, 8});
+    baseline.insert(baseline.end(), {2, docker});
   }
   std::printf(
       "%d rounds, interleaved. Ratio: bwrap to the floor; launch, runc and docker to bwrap\n"
-      "(same root where it has one); a task to its engine's /bin/true\n\n",
+      "(same root where it has one); a task to its engine's /bin/true; the probe to podman "
+      "info\n\n",
       setting.rounds);
   std::vector<Timing> timings = Compare(contenders, setting.rounds, setting.user);
   PrintTimes(contenders, timings, baseline, setting.user);

@@ -13,7 +13,7 @@ packages_of() {
       # Another distribution of nodejs may bring npm; Debian's would not go beside it.
       command -v npm >/dev/null || echo npm ;;
     lab) echo qemu-system-x86 mmdebstrap e2fsprogs kmod cpio python3 ;;
-    bench) echo bubblewrap runc docker.io curl ;;
+    bench) echo bubblewrap runc docker.io curl podman ;;
     check) echo clang clang-tidy clang-format libclang-rt-14-dev ;;
     *) echo "install.sh: unknown group $1" >&2; exit 2 ;;
   esac
