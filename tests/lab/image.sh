@@ -8,7 +8,7 @@ recipe=$({ cat "$0"; echo "$mirror"; } | sha256sum | cut -c1-32)
 [ "$(cat "$dir/recipe" 2>/dev/null)" != "$recipe" ] || exit 0
 
 packages="systemd systemd-sysv dbus dbus-user-session libpam-systemd udev kmod login passwd sudo uidmap procps psmisc
-  python3-minimal python3 jq curl iproute2 busybox-static git xxd
+  python3-minimal python3 jq curl iproute2 busybox-static git xxd e2fsprogs xfsprogs btrfs-progs
   libcurl4 libssl3 libseccomp2 libcap2 libtomlplusplus3
   podman crun docker.io rootlesskit slirp4netns iptables apparmor"
 rm -rf "$dir"
@@ -60,14 +60,24 @@ ConditionKernelCommandLine=!lab.variant
 ExecStart=
 ExecStart=-/sbin/agetty --autologin root --noissue --keep-baud 115200 - linux
 UNIT
-printf '/dev/vda / ext4 rw 0 0\nLABEL=lab /lab ext4 ro 0 0\n' >"$root/etc/fstab"
+# A busy host makes everything late, which is no failure; a start that does fail ends the machine, and says why.
+for manager in system user; do
+  mkdir -p "$root/etc/systemd/$manager.conf.d"
+  printf '[Manager]\nDefaultTimeoutStartSec=600\nDefaultDeviceTimeoutSec=600\n' >"$root/etc/systemd/$manager.conf.d/lab.conf"
+done
+mkdir -p "$root/etc/systemd/system/emergency.service.d"
+cat >"$root/etc/systemd/system/emergency.service.d/lab.conf" <<'UNIT'
+[Service]
+ExecStartPre=/bin/sh -c 'grep -q lab.variant /proc/cmdline || exit 0; journalctl -b -p err --no-pager >/dev/ttyS0; poweroff -ff'
+UNIT
+echo '/dev/vda / ext4 rw 0 0' >"$root/etc/fstab"
 mkdir -p "$root/lab" "$root/lib/modules"
 echo lab >"$root/etc/hostname"
 printf '127.0.0.1 localhost lab\n' >"$root/etc/hosts"
 chroot "$root" passwd -q -d root
 chroot "$root" systemctl -q enable lab.service serial-getty@ttyS0.service
 # The engines are started by the tests that want them; the rest has nothing to do without a network.
-chroot "$root" systemctl -q disable docker.service docker.socket containerd.service
+chroot "$root" systemctl -q disable docker.service docker.socket containerd.service podman.service podman.socket
 chroot "$root" systemctl -q mask systemd-timesyncd getty@tty1 e2scrub_reap apt-daily.timer apt-daily-upgrade.timer \
   e2scrub_all.timer fstrim.timer podman-auto-update.service podman-auto-update.timer podman-restart.service apparmor.service
 chroot "$root" systemctl -q --global disable podman.socket

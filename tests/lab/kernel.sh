@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# kernel.sh SUITE DIR: makes DIR/{vmlinuz,release,busybox,modules,modules.img}: the kernel that a Debian suite has for virtual
-# machines, its modules (once more as a disk), and a static busybox. Kept for as long as this recipe stays the same.
+# kernel.sh SUITE FLAVOUR DIR: makes DIR/{vmlinuz,release,busybox,modules,modules.img}: a Debian suite's kernel (cloud-amd64:
+# the one for virtual machines; amd64), its modules (once more as a disk), and a static busybox. Kept for as long as this
+# recipe stays the same.
 set -euo pipefail
-suite=$1 dir=$2
+suite=$1 flavour=$2 dir=$3
 mirror=${TASKCELL_LAB_MIRROR:-http://deb.debian.org/debian}
-recipe=$({ cat "$0"; echo "$suite $mirror"; } | sha256sum | cut -c1-32)
+recipe=$({ cat "$0"; echo "$suite $flavour $mirror"; } | sha256sum | cut -c1-32)
 [ "$(cat "$dir/recipe" 2>/dev/null)" != "$recipe" ] || exit 0
 
 base=${suite%-backports}
@@ -13,11 +14,13 @@ sources=("deb $mirror $base main")
 rm -rf "$dir"
 mkdir -p "$dir"
 trap 'rm -rf "$dir/root"' EXIT
-echo "lab: fetching the kernel of $suite"
-mmdebstrap --variant=extract --include="linux-image-cloud-amd64/$suite,busybox-static" --skip=check/qemu \
+echo "lab: fetching the kernel $flavour of $suite"
+mmdebstrap --variant=extract --include="linux-image-$flavour/$suite,busybox-static" --skip=check/qemu \
   "$base" "$dir/root" "${sources[@]}" >"$dir/log" 2>&1 || { grep -E '^E:' "$dir/log" >&2; exit 1; }
 
 release=$(basename "$dir"/root/lib/modules/*)
+# No guest has such devices.
+rm -rf "$dir/root/lib/modules/$release/kernel"/{sound,drivers/{gpu,media,infiniband,isdn,usb,net/wireless,net/ethernet}}
 depmod -b "$dir/root" "$release"
 mv "$dir/root/boot/vmlinuz-$release" "$dir/vmlinuz"
 truncate -s 256M "$dir/modules.img"

@@ -39,10 +39,10 @@ prepare() {
   work=$(mktemp -d "$state/run.XXXXXX")
 }
 
-# prepare_kernel SUITE: sets `kernel`. Status 77 where the suite has none to be had.
+# prepare_kernel SUITE FLAVOUR: sets `kernel`. Status 77 where the suite has none to be had.
 prepare_kernel() {
-  kernel=$state/kernel-$1
-  "$here/kernel.sh" "$1" "$kernel" || return 77
+  kernel=$state/kernel-$1-$2
+  "$here/kernel.sh" "$1" "$2" "$kernel" || return 77
   "$here/initrd.sh" "$kernel" "$work/initrd"
 }
 
@@ -74,7 +74,7 @@ make_lab_disk() {
   cp -r "$build/bin" "$tree/build/release/"
   for name in $(plan programs); do cp "$build/tests/$name" "$tree/build/release/tests/"; done
   truncate -s $(($(du -sm "$tree" | cut -f1) * 5 / 4 + 16))M "$work/lab.img"
-  mke2fs -q -t ext4 -L lab -d "$tree" "$work/lab.img"
+  mke2fs -q -t ext4 -d "$tree" "$work/lab.img"
 }
 
 # The disks of a full guest, in the order in which guest/ knows them.
@@ -85,12 +85,12 @@ full_disks() {
 }
 
 run_variant() { # VARIANT
-  local variant=$1 out=$top/build/lab started=$SECONDS judged=0 suite mode kind words disks=()
+  local variant=$1 out=$top/build/lab started=$SECONDS judged=0 suite flavour mode kind words disks=()
   mkdir -p "$out"
   rm -f "$out/$variant".*
-  read -r suite mode kind words < <(plan show "$variant")
-  if ! prepare_kernel "$suite"; then
-    echo "Skipped: lab: $variant: no kernel of $suite from ${TASKCELL_LAB_MIRROR:-http://deb.debian.org/debian}"
+  read -r suite flavour mode kind words < <(plan show "$variant")
+  if ! prepare_kernel "$suite" "$flavour"; then
+    echo "Skipped: lab: $variant: no kernel $flavour of $suite from ${TASKCELL_LAB_MIRROR:-http://deb.debian.org/debian}"
     return 77
   fi
   choose_accelerator
@@ -131,11 +131,11 @@ run() {
 }
 
 shell() {
-  local suite mode kind words disks=()
-  read -r suite mode kind words < <(plan show "$1")
+  local suite flavour mode kind words disks=()
+  read -r suite flavour mode kind words < <(plan show "$1")
   [ "$kind" = full ] || { echo "lab: $1 has no shell: it holds nothing but the tests" >&2; exit 2; }
   prepare
-  prepare_kernel "$suite"
+  prepare_kernel "$suite" "$flavour"
   choose_accelerator
   full_disks
   echo "lab: $1, root on the console; the checkout's programs are in /lab. Leave with 'poweroff', or Ctrl-A x at once."

@@ -12,7 +12,7 @@ import places
 
 LAUNCH = places.PROGRAMS + "/taskcell-launch"
 LIMITS = ["--memory", "64M", "--pids", "16", "--cpus", "0.5"]
-TIMEOUT_S = 300
+TIMEOUT_S = 600
 
 GREEDY = "x = bytearray(200 << 20)"
 FORKS = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 2 & done; wait"

@@ -8,7 +8,7 @@ import time
 
 LAB = "/lab"  # a checkout without its sources: dev, tests, build/release
 UNIT = "lab-unit.service"
-MANAGER_S = 120
+MANAGER_S = 300
 PROGRAMS = "/var/lib/taskcell-test/bin"
 
 

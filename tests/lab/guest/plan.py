@@ -20,6 +20,7 @@ class Variant:
     cgroup_mode: str       # unified, hybrid or legacy, as the guest must find itself
     boot: str = ""         # words of the kernel's command line
     kernel: str = "bookworm"  # the Debian suite it is from
+    flavour: str = "cloud-amd64"  # and the package, linux-image-...
     mini: bool = False     # without systemd: only programs, run as root
     programs: tuple = ()
     checks: tuple = ()     # classes of unittest cases, as "module.Class"
@@ -64,6 +65,7 @@ VARIANTS = {
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
+        flavour="amd64",  # the cloud kernel has no x32
         programs=_EVERYWHERE + (Program("integration_seccomp", filter="LiveFilterTest.*"),
                                 Program("integration_launcher_native")),
         checks=("test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate", "test_demo.Demo")),

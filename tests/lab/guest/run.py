@@ -2,8 +2,8 @@
 """Runs a variant's tests.
 
 run.py list VARIANT TESTS_DIR   on the host: the names of the tests that must come back, one a line
-run.py show VARIANT             on the host: its kernel's suite, the cgroup mode it must find, "mini" or "full", and the
-                                words of its kernel's command line
+run.py show VARIANT             on the host: its kernel's suite and flavour, the cgroup mode it must find, "mini" or "full",
+                                and the words of its kernel's command line
 run.py mini VARIANT             on the host: a mini guest's /plan
 run.py variants                 on the host: the names of all variants
 run.py programs                 on the host: the GoogleTest programs they run
@@ -28,7 +28,7 @@ from plan import VARIANTS
 
 GUEST_TESTS = pathlib.Path(places.LAB, "build/release/tests")
 RESULTS_DISK = "/dev/vdd"
-PROGRAM_TIMEOUT_S = 600
+PROGRAM_TIMEOUT_S = 900
 
 
 def program_names(program, directory):
@@ -91,7 +91,7 @@ def say(verdict, name, seconds):
 
 def run_program(program):
     """Its own report; empty when it wrote none."""
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="lab-report-"))
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lab-report-", dir="/var/tmp"))
     directory.chmod(0o777)
     report = directory / "report.xml"
     place = getattr(places, program.place[0])(*program.place[1:])
@@ -192,7 +192,7 @@ def main():
         print("\n".join(sorted({each.name for variant in VARIANTS.values() for each in variant.programs})))
     elif command == "show":
         variant = VARIANTS[arguments[0]]
-        print(variant.kernel, variant.cgroup_mode, "mini" if variant.mini else "full", variant.boot)
+        print(variant.kernel, variant.flavour, variant.cgroup_mode, "mini" if variant.mini else "full", variant.boot)
     elif command == "mini":
         for each in VARIANTS[arguments[0]].programs:
             print(each.label, each.name, each.filter)

@@ -15,7 +15,7 @@ import places
 from case import Case
 
 IMAGE = "localhost/lab"
-START_S = 90
+START_S = 300
 MEMORY, PIDS, CPUS = 64 << 20, 24, 0.5
 READ = "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max /sys/fs/cgroup/cpu.max"
 
