@@ -25,6 +25,7 @@ struct Setting {
   std::string bin;
   std::string work;
   std::string rootfs;
+  std::string home;
   Ids user;
   int rounds = 0;
   std::string socket;  // empty: no engine
@@ -165,7 +166,8 @@ int Bench(const Setting& setting) {
   // bwrap with the same root; a task to what its engine needs for /bin/true.
   std::vector<std::size_t> baseline = {0, 0, 1, 2, 1, 4, 2, 5};
   const std::size_t probe = contenders.size();
-  contenders.push_back({"podman info", {"podman", "info"}, false, {}});
+  contenders.push_back(
+      {"podman info", {"/usr/bin/env", "HOME=" + setting.home, "podman", "info"}, false, {}});
   contenders.push_back({"taskcell-probe", {setting.bin + "/taskcell-probe", "--quiet"}, false, {}});
   baseline.insert(baseline.end(), {0, probe});
   if (!setting.socket.empty()) {
@@ -213,6 +215,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "taskcell-bench: run as root, with a user that exists\n");
     return 2;
   }
+  setting.home = user->pw_dir;
   setting.user = {user->pw_uid, user->pw_gid};
   if (setting.rounds < taskcell::bench::kFewestRounds) {
     std::fprintf(stderr, "taskcell-bench: at least %d rounds\n", taskcell::bench::kFewestRounds);
