@@ -44,8 +44,11 @@ Result<std::string> OwnCgroup() {
 Status EnterOwnScope() {
   uid_t uid = ::geteuid();
   if (uid == 0) return Error(Kind::kUnsupported, "root has no manager of its own");
-  if (!TRY(OwnCgroup()).starts_with("/user.slice/"))
+  std::string own = TRY(OwnCgroup());
+  if (!own.starts_with("/user.slice/"))
     return Error(Kind::kUnsupported, "this process is in no session of a user's");
+  if (own.find(Text("/user@", uid, ".service/")) != own.npos)
+    return Error(Kind::kUnsupported, "what the user's manager has to give is given already");
   std::string bus = TRY(BusPath(uid));
   std::string pid = Text(sys::OwnPid());
   std::string scope = Text("taskcell-", pid, "-", sys::MonotonicUs(), ".scope");

@@ -5,9 +5,18 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 
-# Whether limits hold for the caller here, or in a scope of the caller's own manager.
+# A directory of the caller's for limits: its own cgroup, or one that root made.
+has_place() {
+  local place
+  for place in "/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)" /sys/fs/cgroup/{memory/,}taskcell/uid-"$(id -u)"; do
+    [ ! -O "$place" ] || return 0
+  done
+  return 1
+}
+
+# Whether limits hold for the caller here, or in a scope of the caller's own manager, for all tasks together.
 trial=("$1/taskcell-launch" --memory 64M --pids 16 --cpus 0.5 -- true)
-if [ "$(id -u)" != 0 ] && ! "${trial[@]}" 2>/dev/null; then
+if [ "$(id -u)" != 0 ] && ! { has_place && "${trial[@]}" 2>/dev/null; }; then
   scope=(systemd-run -q --user --scope -p Delegate=yes)
   ! "${scope[@]}" "${trial[@]}" 2>/dev/null || exec "${scope[@]}" "$0" "$@"
   echo "demo: no limits are delegated to $(id -un): as root instead"

@@ -97,14 +97,16 @@ class UnifiedCells(Case):
         self.assertFalse(os.path.exists(f"/run/user/{pwd.getpwnam('bob').pw_uid}/bus"))
 
     def test_manager_with_memory_and_pids(self):
-        self.assert_refused(places.scope("carol"), "offers 'memory pids', there is no cpu", "Delegate=cpu")
+        self.assert_refused(places.scope("carol"), "offers 'memory pids', there is no cpu",
+                            "taskcell-probe delegate --user carol --apply")
 
     def test_missing_cpu_can_be_allowed(self):
         ran = self.run_in(places.scope("carol"), LAUNCH, "--allow-missing=cpu", *LIMITS, "--", "true")
         self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_manager_without_cpu(self):
-        self.assert_refused(places.scope("dave"), "offers 'cpuset io memory pids', there is no cpu", "Delegate=cpu")
+        self.assert_refused(places.scope("dave"), "offers 'cpuset io memory pids', there is no cpu",
+                            "taskcell-probe delegate --user dave --apply")
 
     def test_unit_that_hides_openat2(self):
         ran = self.assert_refused(places.unit("alice", "Delegate=yes", "RestrictSUIDSGID=yes"), "openat2")

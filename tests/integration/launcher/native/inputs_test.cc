@@ -33,9 +33,9 @@ TEST_F(InputsTest, AFileHoldsWhatItsDescriptorHeld) {
   RunOptions options;
   options.in_child = [&source] {
     UniqueFd fd = sys::Open(source, O_RDONLY).value();
-    if (!sys::PlaceDescriptor(fd.get(), 9).ok()) ::_exit(90);
+    if (!sys::PlaceDescriptor(fd.get(), 99).ok()) ::_exit(90);
   };
-  Outcome ran = Launch({"--file=/etc/given:9", "--", "/bin/sh", "-c",
+  Outcome ran = Launch({"--file=/etc/given:99", "--", "/bin/sh", "-c",
                         "cat /etc/given; ls /proc/self/fd | wc -l; echo x >/etc/given"},
                        options);
   EXPECT_EQ(ran.out, "from a descriptor4\n");

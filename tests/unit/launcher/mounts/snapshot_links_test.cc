@@ -74,7 +74,7 @@ TEST_F(SnapshotLinksTest, SymbolicLinksAreKeptOnlyWhereTheyStayInTheSnapshot) {
   EXPECT_EQ(info.st_mode & 07777U, 0555U) << "also where a link was removed";
 }
 
-TEST_F(SnapshotLinksTest, ALinkToAnEntryThatIsSkippedIsLeftOut) {
+TEST_F(SnapshotLinksTest, ALinkToAnEntryThatIsLeftOutGoesWithIt) {
   Link("../outside/key", "agent/SOUL.md");
   Link("../SOUL.md", "agent/wiki/soul");
   EXPECT_EQ(Run()->warnings.size(), 2U);
