@@ -119,7 +119,7 @@ run() {
   mapfile -t all < <(plan variants)
   [ $# -gt 0 ] || set -- "${all[@]}"
   for variant; do
-    printf '%s\n' "${all[@]}" | grep -qxF -- "$variant" || { echo "lab: no variant '$variant'; there are: ${all[*]}" >&2; exit 2; }
+    [[ " ${all[*]} " == *" $variant "* ]] || { echo "lab: no variant '$variant'; there are: ${all[*]}" >&2; exit 2; }
   done
   prepare
   for variant; do
