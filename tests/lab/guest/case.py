@@ -11,6 +11,9 @@ import unittest
 import places
 
 LAUNCH = places.PROGRAMS + "/taskcell-launch"
+PROBE = places.PROGRAMS + "/taskcell-probe"
+PROBE_TRIES = 4
+UNENFORCED = "resource_limits_unenforced"
 LIMITS = ["--memory", "64M", "--pids", "16", "--cpus", "0.5"]
 TIMEOUT_S = 600
 
@@ -63,6 +66,40 @@ class Case(unittest.TestCase):
         for text in texts:
             self.assertIn(text, ran.stderr)
         return ran
+
+    def break_limits(self, place, *words):
+        """What `taskcell-probe live` or `engine` tells; asked again while the machine is too busy for it to tell."""
+        for _ in range(PROBE_TRIES):
+            ran = self.run_in(place, PROBE, *words, "--json")
+            self.assertTrue(ran.stdout.startswith("{"), f"status {ran.returncode} {ran.stdout} {ran.stderr}")
+            told = json.loads(ran.stdout)
+            if told["overall"] != "unknown" or told["refusal"] and told["refusal"]["code"] == UNENFORCED:
+                break
+        return told
+
+    def assert_no_limit_breaks(self, place, *words):
+        """Every limit holds, and whoever made the cell told the truth about it."""
+        told = self.break_limits(place, *words)
+        wrong = [row for row in told["limits"] if row["verdict"] != "held" or row["lie"]]
+        self.assertEqual((wrong, told["refusal"], told["differences"], told["warnings"]), ([], None, [], []))
+        self.assertEqual(told["overall"], "held")
+
+    def assert_probe_makes_no_cell(self, place, *texts):
+        """`taskcell-probe live` is refused for want of limits, and each of the texts is in the reason."""
+        told = self.break_limits(place, "live")
+        self.assertIsNotNone(told["refusal"], told)
+        self.assertEqual(told["refusal"]["code"], UNENFORCED, told["refusal"])
+        for text in texts:
+            self.assertIn(text, told["refusal"]["text"])
+
+    def switch_swap_on(self):
+        swap = "/var/swap"
+        subprocess.run(["fallocate", "-l", "512M", swap], check=True)
+        os.chmod(swap, 0o600)
+        self.addCleanup(os.unlink, swap)
+        subprocess.run(["mkswap", "-q", swap], check=True)
+        subprocess.run(["swapon", swap], check=True)
+        self.addCleanup(subprocess.run, ["swapoff", swap], check=True)
 
     def assert_nothing_left(self):
         left = [str(path) for path in pathlib.Path("/sys/fs/cgroup").rglob("run-" + "[0-9a-f]" * 32)]

@@ -57,6 +57,24 @@ def dropped(user):
     return ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--reset-env", "--"]
 
 
+def tmp_on(kind):
+    """As root, with a file system of that kind in place of /tmp."""
+    return ["unshare", "--mount", "sh", "-c", f'mount --bind {file_system(kind)} /tmp && exec "$@"', "sh"]
+
+
+def file_system(kind):
+    """Where a file system of that kind is mounted: ext4, xfs or btrfs, made when it is first asked for."""
+    directory = "/mnt/" + kind
+    if not os.path.ismount(directory):
+        disk = f"/var/tmp/{kind}.img"
+        subprocess.run(["truncate", "-s", "512M", disk], check=True)
+        subprocess.run(["mkfs." + kind, "-q", disk], check=True)
+        os.makedirs(directory, exist_ok=True)
+        subprocess.run(["mount", "-o", "loop", disk, directory], check=True)
+        os.chmod(directory, 0o1777)
+    return directory
+
+
 def _scope(properties):
     return ["systemd-run", "-q", "--user", "--scope", *_options(properties)]
 

@@ -3,7 +3,6 @@
 import ctypes
 import os
 import pwd
-import subprocess
 
 import places
 from case import LAUNCH, LIMITS, Case
@@ -117,13 +116,7 @@ class UnifiedCells(Case):
         self.assert_refused(places.scope("alice"), "max_user_namespaces")
 
     def test_swap_is_no_way_out(self):
-        swap = "/var/swap"
-        subprocess.run(["fallocate", "-l", "512M", swap], check=True)
-        os.chmod(swap, 0o600)
-        self.addCleanup(os.unlink, swap)
-        subprocess.run(["mkswap", "-q", swap], check=True)
-        subprocess.run(["swapon", swap], check=True)
-        self.addCleanup(subprocess.run, ["swapoff", swap], check=True)
+        self.switch_swap_on()
         self.assert_limits_hold(places.scope("alice"))
 
     def test_nothing_is_left(self):

@@ -10,9 +10,8 @@ import subprocess
 import time
 
 import places
-from case import LAUNCH, LIMITS, Case
+from case import LAUNCH, LIMITS, PROBE, Case
 
-PROBE = places.PROGRAMS + "/taskcell-probe"
 CONTROLLERS = ("memory", "pids", "cpu")
 
 # What of a fix can be pasted: what root does, and how the user starts the command.
@@ -68,6 +67,13 @@ class ProbeCase(Case):
                 place = place + ["sh", "-c", (export.group() + "; " if export else "") + start.group() + ' "$@"', "sh"]
         raise AssertionError(f"still wrong: {wrong}")
 
+    def assert_mended(self, place):
+        """No cell is made in that place, and after the fixes every limit of one holds."""
+        self.assertIsNotNone(self.break_limits(place, "live")["refusal"])
+        place = self.mend(place)
+        self.assert_no_limit_breaks(place, "live")
+        self.assert_nothing_left()
+
 
 class UnifiedProbe(ProbeCase):
     """With systemd on the unified hierarchy."""
@@ -121,20 +127,42 @@ class UnifiedProbe(ProbeCase):
         self.assertIn("max_user_namespaces", told["userns"]["fix"])
 
 
+class UnifiedLive(ProbeCase):
+    """Limits broken from inside, in each place that differs in who handed them over."""
+
+    def test_scope_of_the_users_manager(self):
+        self.assert_no_limit_breaks(places.scope("alice"), "live")
+        self.assert_nothing_left()
+
+    def test_unit_with_delegate(self):
+        self.assert_no_limit_breaks(places.unit("alice", "Delegate=yes"), "live")
+
+    def test_swap_is_no_way_out(self):
+        self.switch_swap_on()
+        self.assert_no_limit_breaks(places.scope("alice"), "live")
+
+    def test_login_session(self):
+        # The launcher asks the user's manager for a scope.
+        self.assert_no_limit_breaks(places.login("alice"), "live")
+
+    def test_no_cell_where_nothing_is_handed_over(self):
+        self.assert_probe_makes_no_cell(places.unit("alice"), places.UNIT + ".d")
+        self.assert_probe_makes_no_cell(places.scope("dave"), "there is no cpu")
+
+
 class UnifiedFixes(ProbeCase):
     """Broken, then mended with the printed commands alone."""
 
     def test_controllers_that_the_manager_is_not_given(self):
         self.addCleanup(self.run_as_root, "taskcell-probe delegate --user carol --revert")
-        place = places.scope("carol")
-        self.assert_limits_hold(self.mend(place))
+        self.assert_mended(places.scope("carol"))
 
     def test_no_user_namespaces(self):
         self.write_for_the_test("/proc/sys/user/max_user_namespaces", "0")
-        self.assert_limits_hold(self.mend(places.scope("alice")))
+        self.assert_mended(places.scope("alice"))
 
     def test_login_session(self):
-        self.assert_limits_hold(self.mend(places.login("alice")))
+        self.assert_no_limit_breaks(self.mend(places.login("alice")), "live")
 
     def test_switched_user_without_a_manager(self):
         self.addCleanup(subprocess.run, ["loginctl", "disable-linger", "erin"])
@@ -251,7 +279,7 @@ class V1Probe(ProbeCase):
         self.addCleanup(self.run_as_root, "taskcell-probe delegate --user erin --revert")
         place = places.dropped("erin")
         self.assert_verdict(place, CONTROLLERS, "admin", "taskcell-probe delegate --user erin --apply")
-        self.assert_limits_hold(self.mend(place))
+        self.assert_mended(place)
 
     def test_directories_handed_over_by_root(self):
         self.assert_verdict(places.handed("taskcell-test"))
