@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pwd
+import subprocess
 
 import places
 from case import LAUNCH, LIMITS, Case
