@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "gateway/cli/config_command.h"
 #include "gateway/cli/run_command.h"
 
 namespace {
@@ -18,16 +19,23 @@ int Main(int argc, char** argv) {
   CLI::App* run = app.add_subcommand("run", "Run one task of an agent and print its reply");
   run->add_option("AGENT", options.agent, "The agent's [agent] name, or default")->required();
   run->add_option("PROMPT", options.prompt, "The task; - or nothing: standard input");
-  run->add_option("--home", options.home,
-                  "The home directory (else $TASKCELL_HOME, $DUDUCLAW_HOME, ~/.taskcell, "
-                  "~/.duduclaw)");
+  constexpr char kHomeHelp[] =
+      "The home directory (else $TASKCELL_HOME, $DUDUCLAW_HOME, ~/.taskcell, ~/.duduclaw)";
+  run->add_option("--home", options.home, kHomeHelp);
   run->add_flag("--json", options.json, "Print reply, code and receipt as one JSON object");
+
+  CLI::App* config = app.add_subcommand("config", "Look at a home's configuration");
+  config->require_subcommand(1);
+  CLI::App* check = config->add_subcommand("check", "Say what is wrong with it: file, line, key");
+  check->add_option("--home", options.home, kHomeHelp);
+  check->add_flag("--json", options.json, "Print one JSON object");
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
+  if (check->parsed()) return taskcell::gateway::ConfigCheckCommand(options.home, options.json);
   return taskcell::gateway::RunCommand(options);
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "gateway/cli/output.h"
 #include "gateway/cli/surroundings.h"
 #include "gateway/config/home.h"
 #include "gateway/task/prompt.h"
@@ -17,10 +18,6 @@
 
 namespace taskcell::gateway {
 namespace {
-
-void PutLine(int fd, std::string_view line) {
-  (void)sys::WriteAll(fd, Text(line, "\n"));  // ignoring: nobody is left to be told
-}
 
 // A prompt from standard input is read to one byte past the bound, so that its refusal needs no
 // more memory than that.

@@ -7,10 +7,26 @@
 
 namespace taskcell::gateway {
 
+namespace {
+
+probe::EngineFlavour FlavourOf(EngineChoice engine) {
+  switch (engine) {
+    case EngineChoice::kDocker:
+      return probe::EngineFlavour::kDocker;
+    case EngineChoice::kPodman:
+      return probe::EngineFlavour::kPodman;
+    default:
+      return probe::EngineFlavour::kAny;
+  }
+}
+
+}  // namespace
+
 Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings) {
   if (settings.engine == EngineChoice::kNative)
     return std::unique_ptr<probe::CellEngine>(std::make_unique<probe::NativeEngine>());
-  return std::unique_ptr<probe::CellEngine>(TRY(probe::FindDockerEngine(settings.engine_socket)));
+  return std::unique_ptr<probe::CellEngine>(
+      TRY(probe::FindDockerEngine(settings.engine_socket, FlavourOf(settings.engine))));
 }
 
 Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) {

@@ -161,10 +161,11 @@ Result<std::vector<Account>> ReadConfigured(const ConfigValue& config, SecretRea
   const ConfigValue* list = config.Find("accounts");
   if (list == nullptr) return accounts;
   if (list->type != ConfigValue::Type::kArray || list->array.size() > kMaxAccounts)
-    return Error(Kind::kConfig,
-                 Text("[[accounts]] must be an array of at most ", kMaxAccounts, " tables"));
+    return Error(Kind::kConfig, Text("[[accounts]] must be an array of at most ", kMaxAccounts,
+                                     " tables", AtLine(*list)));
   for (const ConfigValue& table : list->array) {
-    if (!table.IsTable()) return Error(Kind::kConfig, "[[accounts]] must hold tables only");
+    if (!table.IsTable())
+      return Error(Kind::kConfig, Text("[[accounts]] must hold tables only", AtLine(table)));
     accounts.push_back(TRY(ReadAccount(table, secrets)));
   }
   return accounts;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gateway/config/sandbox_settings.h"
 #include "gateway/config/table_reader.h"
 #include "launcher/base/text.h"
 
@@ -94,7 +93,32 @@ Result<AgentConfig> Read(const ConfigValue& document) {
   return config;
 }
 
+Error Invalid(std::string text) {
+  return Error(Kind::kConfig, std::move(text)).Coded(kInvalidConfig);
+}
+
+Status Lower(std::string_view key, const std::optional<uint64_t>& wish, uint64_t& limit) {
+  if (!wish.has_value()) return Ok();
+  if (*wish > limit)
+    return Invalid(Text("agent.toml [taskcell.limits] ", key, " (", *wish,
+                        ") may not be above [container.sandbox] ", key, " (", limit, ")"));
+  limit = *wish;
+  return Ok();
+}
+
 }  // namespace
+
+Status LowerLimits(const LimitOverrides& wish, SandboxSettings& settings) {
+  TRY(Lower("memory_bytes", wish.memory_bytes, settings.memory_bytes));
+  TRY(Lower("pids", wish.pids, settings.pids));
+  TRY(Lower("cpu_millis", wish.cpu_millis, settings.cpu_millis));
+  TRY(Lower("max_turns", wish.max_turns, settings.max_turns));
+  if (settings.tmp_bytes + settings.workspace_bytes > settings.memory_bytes)
+    return Invalid(Text("agent.toml [taskcell.limits] memory_bytes (", settings.memory_bytes,
+                        ") is below tmp_bytes + workspace_bytes (", settings.tmp_bytes, " + ",
+                        settings.workspace_bytes, ")"));
+  return Ok();
+}
 
 bool IsAgentName(std::string_view name) {
   constexpr std::string_view kAllowed =

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gateway/config/home.h"
+#include "gateway/config/sandbox_settings.h"
 #include "gateway/config/value.h"
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -58,6 +59,21 @@ struct Agent {
 // invalid_config when the directory of that name holds an agent.toml that cannot be used;
 // agent_dir_unmountable when the directory is no real directory.
 Result<Agent> FindAgent(const Home& home, std::string_view name);
+
+// A directory below agents/, with what its agent.toml (or agent_resolved/) holds or what is wrong
+// with it.
+struct ListedAgent {
+  std::string directory_name;
+  Result<AgentConfig> config;
+};
+
+// Every agent of a home, sorted by the directories' names; directories without an agent.toml are
+// none. Empty for a home without agents/.
+Result<std::vector<ListedAgent>> ListAgents(const Home& home);
+
+// Lowers `settings` to what an agent asks for; kConfig with the code invalid_config for a wish
+// above what [container.sandbox] gives: an agent may have less, never more. Pure.
+Status LowerLimits(const LimitOverrides& wish, SandboxSettings& settings);
 
 // True for names an agent can have: [A-Za-z0-9_-], at most kMaxAgentNameBytes.
 bool IsAgentName(std::string_view name);

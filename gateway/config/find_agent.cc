@@ -75,21 +75,46 @@ Status ApplyResolved(const Home& home, AgentConfig& config) {
   return Ok();
 }
 
+// <home>/agents; an invalid descriptor where there is none.
+Result<UniqueFd> OpenAgents(const Home& home) {
+  Result<UniqueFd> agents =
+      sys::OpenAt2(home.fd.get(), "agents", O_RDONLY | O_DIRECTORY, sys::kResolveBeneath);
+  if (agents.ok()) return agents;
+  if (agents.error().err == ENOENT) return UniqueFd();
+  return std::move(agents).error().With("agents").Coded(kInvalidConfig);
+}
+
 }  // namespace
+
+Result<std::vector<ListedAgent>> ListAgents(const Home& home) {
+  std::vector<ListedAgent> listed;
+  UniqueFd agents = TRY(OpenAgents(home));
+  if (!agents.valid()) return listed;
+  for (const std::string& entry : TRY(AgentDirectories(agents.get()))) {
+    Result<Agent> agent = OpenAgent(agents.get(), entry);
+    if (!agent.ok()) {
+      if (agent.error().err != ENOENT) listed.push_back({entry, std::move(agent).error()});
+      continue;
+    }
+    Status resolved = ApplyResolved(home, agent->config);
+    if (resolved.ok()) {
+      listed.push_back({entry, std::move(agent->config)});
+    } else {
+      listed.push_back({entry, std::move(resolved).error()});
+    }
+  }
+  return listed;
+}
 
 Result<Agent> FindAgent(const Home& home, std::string_view name) {
   if (!IsAgentName(name)) return NotFound(name);
-  Result<UniqueFd> agents =
-      sys::OpenAt2(home.fd.get(), "agents", O_RDONLY | O_DIRECTORY, sys::kResolveBeneath);
-  if (!agents.ok()) {
-    if (agents.error().err == ENOENT) return NotFound(name);
-    return std::move(agents).error().With("agents").Coded(kInvalidConfig);
-  }
+  UniqueFd agents = TRY(OpenAgents(home));
+  if (!agents.valid()) return NotFound(name);
   std::optional<Agent> found;
   std::optional<Error> own_error;
   std::vector<std::string> warnings;
-  for (const std::string& entry : TRY(AgentDirectories(agents->get()))) {
-    Result<Agent> agent = OpenAgent(agents->get(), entry);
+  for (const std::string& entry : TRY(AgentDirectories(agents.get()))) {
+    Result<Agent> agent = OpenAgent(agents.get(), entry);
     if (!agent.ok()) {
       // Another agent's broken file must not stop this one; but the directory of this very name
       // tells more than "not found".

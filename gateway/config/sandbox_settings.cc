@@ -85,16 +85,17 @@ Status ReadExecutables(const TableReader& section, SandboxSettings& settings) {
     const std::string& key = entry.key;
     const Family* family = FindFamily(key);
     if (family == nullptr && IsSectionKey(key)) {
-      return Error(Kind::kConfig,
-                   Text(kSection, ".executables.", key, " is not a runtime: the line `", key,
-                        " = ...` belongs to the executables table because of the header [",
-                        kSection, ".executables] above it; move it up, below [", kSection, "]"));
+      return Error(
+          Kind::kConfig,
+          Text(kSection, ".executables.", key, " is not a runtime: the line `", key, " = ...`",
+               AtLine(entry.value), " belongs to the executables table because of the header [",
+               kSection, ".executables] above it; move it up, below [", kSection, "]"));
     }
     if (family == nullptr)
       return Error(Kind::kConfig,
                    Text("[", kSection, ".executables] has an unknown runtime `",
-                        Printable(std::string_view(key).substr(0, 80)),
-                        "` (known: claude, codex, antigravity, grok, openai-compat)"));
+                        Printable(std::string_view(key).substr(0, 80)), "`", AtLine(entry.value),
+                        " (known: claude, codex, antigravity, grok, openai-compat)"));
     std::string path;
     TRY(reader.String(key, path));
     constexpr std::string_view kForbidden(",\r\n\0", 4);
@@ -124,12 +125,16 @@ Status CheckSum(const TableReader& reader, const SandboxSettings& settings) {
   const uint64_t sum = settings.tmp_bytes + settings.workspace_bytes;  // each at most 2^34
   if (sum <= settings.memory_bytes) return Ok();
   std::string defaults;
+  std::string lines;
   for (std::string_view key : {"tmp_bytes", "workspace_bytes", "memory_bytes"}) {
-    if (reader.Find(key) == nullptr) defaults += defaults.empty() ? Text(key) : Text(", ", key);
+    if (const ConfigValue* value = reader.Find(key); value != nullptr)
+      lines = AtLine(*value);
+    else
+      defaults += defaults.empty() ? Text(key) : Text(", ", key);
   }
   std::string text = Text("[", kSection, "] tmp_bytes + workspace_bytes (", settings.tmp_bytes,
                           " + ", settings.workspace_bytes, " = ", sum,
-                          ") must not exceed memory_bytes (", settings.memory_bytes, ")");
+                          ") must not exceed memory_bytes (", settings.memory_bytes, ")", lines);
   if (!defaults.empty()) text += Text("; not in the file, so by default: ", defaults);
   if (settings.memory_bytes < kSurelyNotBytes)
     text += Text("; the unit is bytes: ", settings.memory_bytes, " MiB would be ",
@@ -157,7 +162,8 @@ bool ReadHatch(const ConfigValue& section, std::string_view key,
   bool is_string = value->type == ConfigValue::Type::kString;
   if (is_string && value->text == kOpenHatch) return true;
   if (!is_string || value->text != "fail")
-    warnings.push_back(Text("[", kSection, "] ", key, " has an unknown value: \"fail\" applies"));
+    warnings.push_back(Text("[", kSection, "] ", key, " has an unknown value", AtLine(*value),
+                            ": \"fail\" applies"));
   return false;
 }
 
@@ -194,8 +200,8 @@ std::vector<std::string> FindMisplacedKeys(const ConfigValue& config) {
       if (table.Find(key) == nullptr || found.size() == kMaxMisplaced) continue;
       std::string where = table_name.empty() ? "at the top of the file"
                                              : Text("under [", Printable(table_name), "]");
-      found.push_back(Text("`", key, "` ", where, " has no effect on the sandbox: its place is [",
-                           kSection, "]"));
+      found.push_back(Text("`", key, "` ", where, AtLine(*table.Find(key)),
+                           " has no effect on the sandbox: its place is [", kSection, "]"));
     }
   };
   look("", config);

@@ -28,13 +28,16 @@ class TableReader {
   Status Strings(std::string_view key, std::vector<std::string>& out) const;
 
   const ConfigValue* Find(std::string_view key) const;
-  // "[name] key what".
+  // "[name] key what (line N)".
   Error Complain(std::string_view key, std::string_view what) const;
 
  private:
   const ConfigValue* table_;
   std::string name_;
 };
+
+// " (line 12)"; nothing for a value that stands in no file.
+std::string AtLine(const ConfigValue& value);
 
 // Goes down from a document to the table at `path`, key by key. nullptr when one is absent; kConfig
 // naming the part that is there but is no table.

@@ -19,11 +19,9 @@ Status ReadEngine(const TableReader& reader, TaskcellSettings& settings) {
   } else if (engine == "native") {
     settings.engine = EngineChoice::kNative;
   } else if (engine == "podman") {
-    return reader.Complain("engine",
-                           "= \"podman\" is not supported by this version of taskcell; "
-                           "use \"docker\" or \"native\"");
+    settings.engine = EngineChoice::kPodman;
   } else {
-    return reader.Complain("engine", "must be \"auto\", \"docker\" or \"native\"");
+    return reader.Complain("engine", "must be \"auto\", \"docker\", \"podman\" or \"native\"");
   }
   return Ok();
 }
@@ -61,6 +59,23 @@ Status ReadOnlyValue(const TableReader& reader, std::string_view key, std::strin
   return reader.Complain(key, Text("must be \"", built, "\" or \"", later, "\""));
 }
 
+// What only one kind of engine has is refused with another, not ignored.
+Status CheckEngineFits(const ConfigValue& config, const TableReader& reader,
+                       const TaskcellSettings& settings) {
+  if (settings.engine != EngineChoice::kNative) {
+    if (settings.root != "host") return reader.Complain("root", "is for engine = \"native\" only");
+    return Ok();
+  }
+  if (reader.Find("engine_socket") != nullptr)
+    return reader.Complain("engine_socket", "has no effect with engine = \"native\"; remove it");
+  TableReader sandbox(TRY(FindTable(config, {"container", "sandbox"})), "container.sandbox");
+  if (sandbox.Find("image") != nullptr)
+    return sandbox.Complain("image",
+                            "has no effect with [taskcell] engine = \"native\", whose cells have "
+                            "no image; remove it, or choose another engine");
+  return Ok();
+}
+
 Status ReadUnsafeSubtree(const TableReader& reader, TaskcellSettings& settings) {
   std::string value = "prune";
   TRY(reader.String("unsafe_subtree", value));
@@ -93,6 +108,7 @@ Result<TaskcellSettings> Read(const ConfigValue& config) {
   TRY(ReadRoot(reader, settings));
   TRY(ReadUnsafeSubtree(reader, settings));
   TRY(RefuseWhatIsNotBuilt(reader));
+  TRY(CheckEngineFits(config, reader, settings));
   return settings;
 }
 

@@ -9,7 +9,7 @@
 
 namespace taskcell::gateway {
 
-enum class EngineChoice : uint8_t { kAuto, kDocker, kNative };
+enum class EngineChoice : uint8_t { kAuto, kDocker, kPodman, kNative };
 
 // [taskcell] of config.toml: taskcell's own settings, all optional.
 struct TaskcellSettings {
@@ -20,9 +20,10 @@ struct TaskcellSettings {
 };
 
 // Reads the section from a parsed config.toml. kConfig with the code invalid_config for an unknown
-// key, a wrong type or value, and for what this version does not offer yet (engine "podman", egress
-// "open", allow_missing, max_concurrent, upstream_proxy, ca_file, retention,
-// prices): such a key is never ignored. Pure.
+// key, a wrong type or value, a key that has no effect with the engine chosen (an image or an
+// engine_socket with native, a root without it), and for what this version does not offer yet
+// (egress "open", allow_missing, max_concurrent, upstream_proxy, ca_file, retention, prices): such
+// a key is never ignored. Pure.
 Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config);
 
 }  // namespace taskcell::gateway

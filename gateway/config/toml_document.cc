@@ -13,6 +13,7 @@ namespace taskcell::gateway {
 namespace {
 
 ConfigValue FromNode(const toml::node& node);
+ConfigValue WithoutLine(const toml::node& node);
 
 ConfigValue FromTable(const toml::table& table) {
   ConfigValue value;
@@ -43,6 +44,12 @@ ConfigValue FromDateTime(const DateTime& date_time) {
 }
 
 ConfigValue FromNode(const toml::node& node) {
+  ConfigValue value = WithoutLine(node);
+  value.line = node.source().begin.line;
+  return value;
+}
+
+ConfigValue WithoutLine(const toml::node& node) {
   ConfigValue value;
   switch (node.type()) {
     case toml::node_type::table:

@@ -14,6 +14,7 @@ struct ConfigValue {
   enum class Type : uint8_t { kString, kInteger, kFloat, kBoolean, kDateTime, kArray, kTable };
 
   Type type = Type::kTable;
+  uint32_t line = 0;    // of its file, from 1; 0: it stands in none
   std::string text;     // kString; kDateTime: as RFC 3339
   int64_t integer = 0;  // kInteger
   bool boolean = false;

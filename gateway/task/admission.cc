@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <optional>
 
 #include "gateway/config/toml_document.h"
 #include "gateway/egress/routes.h"
@@ -16,28 +15,6 @@ namespace {
 
 Error Invalid(std::string text) {
   return Error(Kind::kConfig, std::move(text)).Coded("invalid_config");
-}
-
-// An agent may have less than the section gives, never more.
-Status Lower(std::string_view key, const std::optional<uint64_t>& wish, uint64_t& limit) {
-  if (!wish.has_value()) return Ok();
-  if (*wish > limit)
-    return Invalid(Text("agent.toml [taskcell.limits] ", key, " (", *wish,
-                        ") may not be above [container.sandbox] ", key, " (", limit, ")"));
-  limit = *wish;
-  return Ok();
-}
-
-Status ApplyLimits(const LimitOverrides& wish, SandboxSettings& settings) {
-  TRY(Lower("memory_bytes", wish.memory_bytes, settings.memory_bytes));
-  TRY(Lower("pids", wish.pids, settings.pids));
-  TRY(Lower("cpu_millis", wish.cpu_millis, settings.cpu_millis));
-  TRY(Lower("max_turns", wish.max_turns, settings.max_turns));
-  if (settings.tmp_bytes + settings.workspace_bytes > settings.memory_bytes)
-    return Invalid(Text("agent.toml [taskcell.limits] memory_bytes (", settings.memory_bytes,
-                        ") is below tmp_bytes + workspace_bytes (", settings.tmp_bytes, " + ",
-                        settings.workspace_bytes, ")"));
-  return Ok();
 }
 
 Status CheckNetwork(const AgentConfig& agent) {
@@ -106,8 +83,6 @@ Status CheckTimeout(const AgentConfig& agent) {
 Status PinRoot(Admission& admission) {
   const TaskcellSettings& own = admission.own_settings;
   if (own.root == "host") return Ok();
-  if (own.engine != EngineChoice::kNative)
-    return Invalid("[taskcell] root is for engine = \"native\" only");
   Result<UniqueFd> root =
       sys::OpenAt2(AT_FDCWD, own.root, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
   if (!root.ok())
@@ -167,7 +142,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   admission.runtime = TRY(ParseRuntime(agent.provider));
   TRY(CheckNetwork(agent));
   TRY(CheckUser(surroundings.effective_uid));
-  TRY(ApplyLimits(agent.limits, admission.settings));
+  TRY(LowerLimits(agent.limits, admission.settings));
   TRY(ChooseModel(agent.model, admission));
   TRY(CheckTimeout(agent));
   TRY(CheckProvider(surroundings.environment, agent.model, admission));

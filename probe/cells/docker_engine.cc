@@ -17,11 +17,23 @@ std::string DockerEngine::Name() const {
 Status DockerEngine::CheckReachable() {
   TRY(client_.Negotiate());
   info_ = TRY(client_.Info());
+  TRY(CheckFlavour());
   // A daemon that is half dead answers the above and fails here. One that refuses the listing is
   // alive all the same.
   auto listed = client_.ListTasks("");
   if (!listed.ok() && listed.error().code != "engine_unsupported") return std::move(listed).error();
   return Ok();
+}
+
+Status DockerEngine::CheckFlavour() const {
+  if (wanted_ == EngineFlavour::kAny) return Ok();
+  if (info_.podman == (wanted_ == EngineFlavour::kPodman)) return Ok();
+  const char* found = info_.podman ? "podman" : "docker";
+  return Error(Kind::kConfig, Text("what answers at ", client_.endpoint().Describe(), " is ", found,
+                                   "; set [taskcell] engine = \"", found,
+                                   "\" or \"auto\", or name the socket of "
+                                   "the other one in [taskcell] engine_socket"))
+      .Coded("docker_unreachable");
 }
 
 Result<ImageFacts> DockerEngine::CheckImage(const std::string& image) {
@@ -57,10 +69,11 @@ Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
   return DockerCell::Make(client_.endpoint(), image_, std::move(plan), places);
 }
 
-Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket) {
-  auto endpoint = ChooseEndpoint(SettingsFromEnvironment(engine_socket));
+Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket,
+                                                       EngineFlavour flavour) {
+  auto endpoint = ChooseEndpoint(SettingsFromEnvironment(engine_socket), flavour);
   if (!endpoint.ok()) return std::move(endpoint).error();
-  return std::make_unique<DockerEngine>(std::move(endpoint).value());
+  return std::make_unique<DockerEngine>(std::move(endpoint).value(), flavour);
 }
 
 }  // namespace taskcell::probe

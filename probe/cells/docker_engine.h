@@ -19,7 +19,9 @@ inline constexpr std::chrono::milliseconds kGateTimeout{10000};
 // Cells made through the socket of a Docker daemon, or of a Podman service, which speaks the same.
 class DockerEngine : public CellEngine {
  public:
-  explicit DockerEngine(Endpoint endpoint) : client_(std::move(endpoint)) {}
+  // `wanted` narrows down what may answer there.
+  explicit DockerEngine(Endpoint endpoint, EngineFlavour wanted = EngineFlavour::kAny)
+      : client_(std::move(endpoint)), wanted_(wanted) {}
 
   // Podman only once CheckReachable has heard that it is.
   cell::Engine kind() const override {
@@ -36,14 +38,18 @@ class DockerEngine : public CellEngine {
   const EngineInfo& info() const { return info_; }
 
  private:
+  Status CheckFlavour() const;
+
   EngineClient client_;
+  EngineFlavour wanted_;
   EngineInfo info_;
   std::string checked_image_;
   ImageFacts image_;
 };
 
-// The Docker engine that `engine_socket` (of config.toml, may be empty) and the environment name.
-// Error code docker_unreachable when they name none that can be spoken to.
-Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket);
+// The engine of that flavour that `engine_socket` (of config.toml, may be empty) and the
+// environment name. Error code docker_unreachable when they name none that can be spoken to.
+Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket,
+                                                       EngineFlavour flavour);
 
 }  // namespace taskcell::probe

@@ -1,7 +1,6 @@
 #include "probe/cli/live_command.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -44,11 +43,6 @@ int Run(const LiveOptions& options, Probe probe) {
   return Show(probe(asked.value(), stopped.value()), options);
 }
 
-std::string RuntimeDirectory() {
-  const char* value = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): one thread
-  return value != nullptr && *value == '/' ? value : Text("/run/user/", ::geteuid());
-}
-
 }  // namespace
 
 Result<live::Asked> ParseAsked(const LiveOptions& options) {
@@ -63,30 +57,18 @@ Result<live::Asked> ParseAsked(const LiveOptions& options) {
   return asked;
 }
 
-Result<Endpoint> ChooseProbeEndpoint(const std::string& engine, EndpointSettings settings,
-                                     const std::string& runtime_directory, bool is_root) {
+Result<Endpoint> ChooseProbeEndpoint(const std::string& engine, const EndpointSettings& settings) {
   if (engine == "auto") return ChooseEndpoint(settings);
+  if (engine == "docker") return ChooseEndpoint(settings, EngineFlavour::kDocker);
+  if (engine == "podman") return ChooseEndpoint(settings, EngineFlavour::kPodman);
   if (engine.starts_with("unix:"))
     return Endpoint{TRY(ParseEngineUrl(engine, "the command line")), "the command line", {}};
-  if (engine == "docker") {
-    settings.container_host.clear();
-    return ChooseEndpoint(settings);
-  }
-  if (engine == "podman") {
-    if (!settings.container_host.empty())
-      return Endpoint{
-          TRY(ParseEngineUrl(settings.container_host, "CONTAINER_HOST")), "CONTAINER_HOST", {}};
-    return Endpoint{is_root ? "/run/podman/podman.sock" : runtime_directory + "/podman/podman.sock",
-                    "podman's default",
-                    {}};
-  }
   return Error(Kind::kUsage, Text("'", Printable(engine),
                                   "' is no engine: auto, docker, podman, native or unix:///path"));
 }
 
 Result<Endpoint> FindProbeEndpoint(const std::string& engine) {
-  return ChooseProbeEndpoint(engine, SettingsFromEnvironment(""), RuntimeDirectory(),
-                             ::geteuid() == 0);
+  return ChooseProbeEndpoint(engine, SettingsFromEnvironment(""));
 }
 
 Result<std::function<bool()>> CatchStop() {

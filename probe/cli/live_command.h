@@ -34,10 +34,9 @@ int EngineCommand(const EngineOptions& options);
 // The limits to ask for; kUsage names the option. Pure.
 Result<live::Asked> ParseAsked(const LiveOptions& options);
 
-// Which endpoint "auto", "docker", "podman" or a URL stands for, given what the environment says
-// and who asks; anything else is kUsage. The rules for what is set are ChooseEndpoint's.
-Result<Endpoint> ChooseProbeEndpoint(const std::string& engine, EndpointSettings settings,
-                                     const std::string& runtime_directory, bool is_root);
+// Which endpoint "auto", "docker", "podman" or a URL stands for, given what the environment says;
+// anything else is kUsage. The rules for what is set are ChooseEndpoint's.
+Result<Endpoint> ChooseProbeEndpoint(const std::string& engine, const EndpointSettings& settings);
 
 // The same with what the environment of this process says.
 Result<Endpoint> FindProbeEndpoint(const std::string& engine);

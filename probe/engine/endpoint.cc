@@ -1,8 +1,11 @@
 #include "probe/engine/endpoint.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/file.h"
 #include "probe/engine/docker_context.h"
 
 namespace taskcell::probe {
@@ -22,17 +25,84 @@ std::string EnvironmentValue(const char* name) {
 
 Result<std::string> ContextUrl(const EndpointSettings& settings, const std::string& name,
                                const std::string& source) {
-  if (name == "default") return std::string("unix://") + kDefaultEngineSocket;
+  if (name == "default") return "unix://" + settings.docker_socket;
   auto host = ReadContextHost(settings.config_directory, name).With(source);
   if (!host.ok()) return std::move(host).error().Coded("docker_unreachable");
   return host;
 }
 
+// Where the Podman service of `uid` listens.
+std::string PodmanSocket(uid_t uid) {
+  if (uid == 0) return "/run/podman/podman.sock";
+  std::string runtime = EnvironmentValue("XDG_RUNTIME_DIR");
+  if (!runtime.starts_with('/')) runtime = Text("/run/user/", uid);
+  return runtime + "/podman/podman.sock";
+}
+
+// Something that names an endpoint: by its URL, or as the name of a context.
+struct Candidate {
+  std::string source;
+  std::string url;
+  std::string context;
+  std::string as_loser;  // "DOCKER_HOST is set too"
+};
+
+class Candidates {
+ public:
+  explicit Candidates(const EndpointSettings& settings) : settings_(settings) {}
+
+  void Add(const char* variable, const std::string& url) {
+    if (!url.empty()) found_.push_back({variable, url, "", Text(variable, " is set too")});
+  }
+  // A bare path is what a configuration key of this name is expected to hold.
+  void AddConfigured() {
+    const std::string& socket = settings_.configured;
+    Add("config.toml [taskcell] engine_socket",
+        socket.starts_with('/') ? "unix://" + socket : socket);
+  }
+  // The client's current context counts only where nothing above it is set.
+  Status AddContext() {
+    if (!settings_.docker_context.empty()) {
+      found_.push_back(
+          {"DOCKER_CONTEXT", "", settings_.docker_context, "DOCKER_CONTEXT is set too"});
+      return Ok();
+    }
+    if (!found_.empty() || settings_.config_directory.empty()) return Ok();
+    auto current = ReadCurrentContext(settings_.config_directory);
+    if (!current.ok()) return std::move(current).error().Coded("docker_unreachable");
+    if (!current.value().empty())
+      found_.push_back({Text("the current context '", Printable(current.value()), "' of ",
+                             Printable(settings_.config_directory), "/config.json"),
+                        "", current.value(), ""});
+    return Ok();
+  }
+  // A socket at its usual place; `always`: also when there is none.
+  void AddSocket(const std::string& path, const char* source, bool always) {
+    if (path.empty()) return;
+    const bool there = sys::OpenAt2(AT_FDCWD, path, O_PATH, 0).ok();
+    if (there || (always && found_.empty()))
+      found_.push_back({source, "unix://" + path, "", Text(Printable(path), " is there too")});
+  }
+
+  Result<Endpoint> Choose() const {
+    const Candidate& winner = found_.front();
+    std::string url = winner.url;
+    if (url.empty()) url = TRY(ContextUrl(settings_, winner.context, winner.source));
+    Endpoint endpoint{TRY(ParseEngineUrl(url, winner.source)), winner.source, {}};
+    for (std::size_t i = 1; i < found_.size(); ++i) endpoint.losers.push_back(found_[i].as_loser);
+    return endpoint;
+  }
+
+ private:
+  const EndpointSettings& settings_;
+  std::vector<Candidate> found_;
+};
+
 }  // namespace
 
 std::string Endpoint::Describe() const {
   std::string text = Text(Url(), " (from ", source);
-  for (const std::string& loser : losers) text += Text("; ", loser, " is set too and not used");
+  for (const std::string& loser : losers) text += Text("; ", loser, " and not used");
   return text + ")";
 }
 
@@ -46,6 +116,7 @@ EndpointSettings SettingsFromEnvironment(std::string configured) {
   std::string home = EnvironmentValue("HOME");
   if (settings.config_directory.empty() && !home.empty())
     settings.config_directory = home + "/.docker";
+  settings.podman_socket = PodmanSocket(::geteuid());
   return settings;
 }
 
@@ -74,41 +145,17 @@ Result<std::string> ParseEngineUrl(const std::string& url, const std::string& so
   return path;
 }
 
-Result<Endpoint> ChooseEndpoint(const EndpointSettings& settings) {
-  struct Candidate {
-    std::string source;
-    std::string url;
-    std::string context;
-  };
-  std::vector<Candidate> set;
-  if (!settings.configured.empty()) {
-    // A bare path is what a configuration key of this name is expected to hold.
-    bool bare = settings.configured.starts_with('/');
-    set.push_back({"config.toml [taskcell] engine_socket",
-                   bare ? "unix://" + settings.configured : settings.configured, ""});
-  }
-  if (!settings.docker_host.empty()) set.push_back({"DOCKER_HOST", settings.docker_host, ""});
-  if (!settings.docker_context.empty())
-    set.push_back({"DOCKER_CONTEXT", "", settings.docker_context});
-  if (!settings.container_host.empty())
-    set.push_back({"CONTAINER_HOST", settings.container_host, ""});
-  if (set.empty() && !settings.config_directory.empty()) {
-    auto current = ReadCurrentContext(settings.config_directory);
-    if (!current.ok()) return std::move(current).error().Coded("docker_unreachable");
-    if (!current.value().empty()) {
-      set.push_back({Text("the current context '", Printable(current.value()), "' of ",
-                          Printable(settings.config_directory), "/config.json"),
-                     "", current.value()});
-    }
-  }
-  if (set.empty()) return Endpoint{kDefaultEngineSocket, "the default", {}};
-
-  const Candidate& winner = set.front();
-  std::string url = winner.url;
-  if (url.empty()) url = TRY(ContextUrl(settings, winner.context, winner.source));
-  Endpoint endpoint{TRY(ParseEngineUrl(url, winner.source)), winner.source, {}};
-  for (std::size_t i = 1; i < set.size(); ++i) endpoint.losers.push_back(set[i].source);
-  return endpoint;
+Result<Endpoint> ChooseEndpoint(const EndpointSettings& settings, EngineFlavour flavour) {
+  const bool docker = flavour != EngineFlavour::kPodman;
+  const bool podman = flavour != EngineFlavour::kDocker;
+  Candidates candidates(settings);
+  candidates.AddConfigured();
+  if (podman) candidates.Add("CONTAINER_HOST", settings.container_host);
+  if (docker) candidates.Add("DOCKER_HOST", settings.docker_host);
+  if (docker) TRY(candidates.AddContext());
+  if (podman) candidates.AddSocket(settings.podman_socket, "Podman's usual socket", !docker);
+  if (docker) candidates.AddSocket(settings.docker_socket, "the default", true);
+  return candidates.Choose();
 }
 
 }  // namespace taskcell::probe

@@ -59,7 +59,7 @@ void ChooseEngine(LiveFacts& live) {
   live.engine_socket = endpoint->socket_path;
   live.engine_source = endpoint->source;
   for (const std::string& loser : endpoint->losers)
-    live.engine_source += Text("; ", loser, " is set too and not used");
+    live.engine_source += Text("; ", loser, " and not used");
 }
 
 // RLIMIT_NPROC counts the threads of a real uid on the whole host.

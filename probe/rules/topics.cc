@@ -203,8 +203,8 @@ constexpr Topic kTopics[] = {
     {"engine.choice", "The engine that would be used",
      "Settings that differ lead to another engine than the one looked at: other images, other "
      "rules.",
-     "DOCKER_HOST, DOCKER_CONTEXT, CONTAINER_HOST, the current context, in this order, else the "
-     "default; and whether the socket can be used.",
+     "CONTAINER_HOST, DOCKER_HOST, DOCKER_CONTEXT or else the current context, the user's Podman "
+     "socket if there is one, in this order, else the default; and whether the socket can be used.",
      "taskcell-config(5)"},
     {"engine.tcp", "Engines on TCP", "An engine's interface is root on its host.",
      "Listeners on ports 2375 and 2376 in /proc/net/tcp and tcp6.", "dockerd(8)"},

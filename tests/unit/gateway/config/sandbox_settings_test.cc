@@ -84,7 +84,13 @@ TEST(SandboxSettingsTest, SumOfTheTmpfsMayEqualTheMemoryAndNotPassIt) {
 TEST(SandboxSettingsTest, UnknownKeyMakesTheSectionInvalidByName) {
   Result<SandboxSettings> settings = Section("memory = 1");
   ASSERT_FALSE(settings.ok());
-  EXPECT_EQ(settings.error().text, "[container.sandbox] has an unknown key `memory`");
+  EXPECT_EQ(settings.error().text,
+            "[container.sandbox] has an unknown key `memory` (line 2); did you mean "
+            "`memory_bytes`?");
+  EXPECT_EQ(Section("\n\npid = 1").error().text,
+            "[container.sandbox] has an unknown key `pid` (line 4); did you mean `pids`?");
+  EXPECT_EQ(Section("colour = 1").error().text,
+            "[container.sandbox] has an unknown key `colour` (line 2)");
 }
 
 TEST(SandboxSettingsTest, SectionThatIsNoTableIsRefused) {
@@ -181,19 +187,35 @@ TEST(TaskcellSettingsTest, BuiltValuesAreTaken) {
   EXPECT_EQ(read("").value().engine, EngineChoice::kAuto);
   EXPECT_EQ(read("engine = \"native\"").value().engine, EngineChoice::kNative);
   EXPECT_EQ(read("engine = \"docker\"").value().engine, EngineChoice::kDocker);
+  EXPECT_EQ(read("engine = \"podman\"").value().engine, EngineChoice::kPodman);
   EXPECT_EQ(read("engine_socket = \"/run/x.sock\"").value().engine_socket, "/run/x.sock");
-  EXPECT_EQ(read("root = \"/srv/root\"").value().root, "/srv/root");
+  EXPECT_EQ(read("engine = \"native\"\nroot = \"/srv/root\"").value().root, "/srv/root");
   EXPECT_TRUE(read("egress = \"provider\"\nallow_missing = []\nunsafe_subtree = \"prune\"").ok());
   EXPECT_EQ(read("unsafe_subtree = \"skip\"")->unsafe_subtree, mounts::Subtree::kSkip);
 }
 
+TEST(TaskcellSettingsTest, WhatHasNoEffectWithTheEngineIsRefusedAndNotIgnored) {
+  auto read = [](std::string_view text) {
+    Result<TaskcellSettings> settings = ReadTaskcellSettings(ParseToml(text, "c").value());
+    return settings.ok() ? std::string("ok") : settings.error().text;
+  };
+  EXPECT_EQ(read("[taskcell]\nroot = \"/srv\""),
+            "[taskcell] root is for engine = \"native\" only (line 2)");
+  EXPECT_EQ(read("[taskcell]\nengine = \"native\"\nengine_socket = \"/x\""),
+            "[taskcell] engine_socket has no effect with engine = \"native\"; remove it (line 3)");
+  const std::string image = "[container.sandbox]\nimage = \"x\"\n[taskcell]\nengine = ";
+  EXPECT_NE(read(image + "\"native\"").find("[container.sandbox] image has no effect"),
+            std::string::npos);
+  EXPECT_EQ(read(image + "\"docker\""), "ok");
+}
+
 TEST(TaskcellSettingsTest, WhatIsNotBuiltOrUnknownIsRefusedByName) {
   for (std::string_view line :
-       {"engine = \"podman\"", "engine = \"runc\"", "engine = 1", "egress = \"open\"",
-        "egress = \"none\"", "allow_missing = [\"cpu\"]", "allow_missing = \"cpu\"",
-        "unsafe_subtree = \"other\"", "max_concurrent = 4", "upstream_proxy = \"http://x\"",
-        "ca_file = \"/x\"", "retention = {}", "prices = {}", "root = \"relative\"",
-        "engine_socket = \"tcp://127.0.0.1:2375\"", "colour = \"red\""}) {
+       {"engine = \"runc\"", "engine = 1", "egress = \"open\"", "egress = \"none\"",
+        "allow_missing = [\"cpu\"]", "allow_missing = \"cpu\"", "unsafe_subtree = \"other\"",
+        "max_concurrent = 4", "upstream_proxy = \"http://x\"", "ca_file = \"/x\"", "retention = {}",
+        "prices = {}", "root = \"relative\"", "engine_socket = \"tcp://127.0.0.1:2375\"",
+        "colour = \"red\""}) {
     Result<TaskcellSettings> settings =
         ReadTaskcellSettings(ParseToml(Text("[taskcell]\n", line), "c").value());
     ASSERT_FALSE(settings.ok()) << line;

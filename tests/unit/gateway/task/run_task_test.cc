@@ -44,7 +44,7 @@ TEST_F(RunTaskTest, RefusalsOfTheConfigurationComeInOrderAndBeforeAnyEngine) {
   surroundings_.effective_uid = 0;
   surroundings_.environment.clear();
   ExpectRefused("invalid_config", "pids must be a positive integer");
-  Put("config.toml", "[taskcell]\nengine = \"podman\"\n");
+  Put("config.toml", "[taskcell]\nengine = \"runc\"\n");
   ExpectRefused("invalid_config", "engine");
   Put("config.toml", "");
   ExpectRefused("unsupported_runtime", "grok");

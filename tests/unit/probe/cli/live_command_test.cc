@@ -44,28 +44,31 @@ EndpointSettings Settings() {
   EndpointSettings settings;
   settings.docker_host = "unix:///d.sock";
   settings.container_host = "unix:///c.sock";
+  settings.podman_socket = "/run/user/7/podman/podman.sock";
   return settings;
 }
 
 TEST(ProbeEndpointTest, EachWordLeadsToItsSocket) {
-  auto at = [](const std::string& engine, const EndpointSettings& settings, bool is_root) {
-    Result<Endpoint> endpoint = ChooseProbeEndpoint(engine, settings, "/run/user/7", is_root);
+  auto at = [](const std::string& engine, EndpointSettings settings) {
+    settings.docker_socket = "/nonexistent/docker.sock";
+    Result<Endpoint> endpoint = ChooseProbeEndpoint(engine, settings);
     return endpoint.ok() ? endpoint->Describe() : endpoint.error().text;
   };
-  EXPECT_EQ(at("auto", Settings(), false),
-            "unix:///d.sock (from DOCKER_HOST; CONTAINER_HOST is set too and not used)");
-  EXPECT_EQ(at("docker", Settings(), false), "unix:///d.sock (from DOCKER_HOST)");
-  EXPECT_EQ(at("podman", Settings(), false), "unix:///c.sock (from CONTAINER_HOST)");
-  EXPECT_EQ(at("podman", {}, false),
-            "unix:///run/user/7/podman/podman.sock (from podman's default)");
-  EXPECT_EQ(at("podman", {}, true), "unix:///run/podman/podman.sock (from podman's default)");
-  EXPECT_EQ(at("docker", {}, false), "unix:///var/run/docker.sock (from the default)");
-  EXPECT_EQ(at("unix:///x.sock", Settings(), false), "unix:///x.sock (from the command line)");
+  EndpointSettings nothing_set;
+  nothing_set.podman_socket = Settings().podman_socket;
+  EXPECT_EQ(at("auto", Settings()),
+            "unix:///c.sock (from CONTAINER_HOST; DOCKER_HOST is set too and not used)");
+  EXPECT_EQ(at("docker", Settings()), "unix:///d.sock (from DOCKER_HOST)");
+  EXPECT_EQ(at("podman", Settings()), "unix:///c.sock (from CONTAINER_HOST)");
+  EXPECT_EQ(at("podman", nothing_set),
+            "unix:///run/user/7/podman/podman.sock (from Podman's usual socket)");
+  EXPECT_EQ(at("docker", nothing_set), "unix:///nonexistent/docker.sock (from the default)");
+  EXPECT_EQ(at("unix:///x.sock", Settings()), "unix:///x.sock (from the command line)");
 }
 
 TEST(ProbeEndpointTest, AnythingElseIsUsage) {
   for (const char* word : {"", "dockr", "tcp://h:1", "/var/run/docker.sock"}) {
-    Result<Endpoint> endpoint = ChooseProbeEndpoint(word, {}, "/run/user/7", false);
+    Result<Endpoint> endpoint = ChooseProbeEndpoint(word, {});
     ASSERT_FALSE(endpoint.ok()) << word;
     EXPECT_EQ(endpoint.error().kind, Kind::kUsage);
   }

@@ -34,6 +34,8 @@ class EndpointTest : public testing::Test {
   EndpointSettings Settings() {
     EndpointSettings settings;
     settings.config_directory = directory_;
+    settings.podman_socket = directory_ + "/podman.sock";
+    settings.docker_socket = directory_ + "/docker.sock";
     return settings;
   }
 
@@ -41,10 +43,49 @@ class EndpointTest : public testing::Test {
 };
 
 TEST_F(EndpointTest, NothingSetIsTheDefaultSocketAndSaysSo) {
-  auto endpoint = ChooseEndpoint(Settings());
+  EndpointSettings settings = Settings();
+  settings.docker_socket = EndpointSettings().docker_socket;
+  auto endpoint = ChooseEndpoint(settings, EngineFlavour::kDocker);
   ASSERT_TRUE(endpoint.ok());
   EXPECT_EQ(endpoint->Url(), "unix:///var/run/docker.sock");
   EXPECT_EQ(endpoint->Describe(), "unix:///var/run/docker.sock (from the default)");
+}
+
+TEST_F(EndpointTest, ThePodmanSocketComesBeforeTheDefaultWhereItIsThere) {
+  const std::string podman = directory_ + "/podman.sock";
+  const std::string docker = directory_ + "/docker.sock";
+  EXPECT_EQ(ChooseEndpoint(Settings())->Describe(), "unix://" + docker + " (from the default)");
+  Write("podman.sock", "");
+  EXPECT_EQ(ChooseEndpoint(Settings())->Describe(),
+            "unix://" + podman + " (from Podman's usual socket)");
+  Write("docker.sock", "");
+  EXPECT_EQ(ChooseEndpoint(Settings())->Describe(), "unix://" + podman +
+                                                        " (from Podman's usual socket; " + docker +
+                                                        " is there too and not used)");
+  EndpointSettings settings = Settings();
+  settings.docker_host = "unix:///tmp/host.sock";
+  EXPECT_EQ(ChooseEndpoint(settings)->Describe(), "unix:///tmp/host.sock (from DOCKER_HOST; " +
+                                                      podman + " is there too and not used; " +
+                                                      docker + " is there too and not used)");
+}
+
+TEST_F(EndpointTest, AFlavourLooksAtItsOwnSettingsOnly) {
+  Write("podman.sock", "");
+  EndpointSettings settings = Settings();
+  settings.docker_host = "unix:///tmp/host.sock";
+  settings.container_host = "unix:///tmp/container.sock";
+  EXPECT_EQ(ChooseEndpoint(settings, EngineFlavour::kDocker)->Describe(),
+            "unix:///tmp/host.sock (from DOCKER_HOST)");
+  EXPECT_EQ(ChooseEndpoint(settings, EngineFlavour::kPodman)->Describe(),
+            "unix:///tmp/container.sock (from CONTAINER_HOST; " + settings.podman_socket +
+                " is there too and not used)");
+  settings.container_host.clear();
+  settings.podman_socket = directory_ + "/absent.sock";
+  EXPECT_EQ(ChooseEndpoint(settings, EngineFlavour::kPodman)->socket_path, settings.podman_socket)
+      << "that nothing is there is for the connection to say";
+  settings.configured = "/tmp/configured.sock";
+  for (EngineFlavour flavour : {EngineFlavour::kDocker, EngineFlavour::kPodman})
+    EXPECT_EQ(ChooseEndpoint(settings, flavour)->socket_path, "/tmp/configured.sock");
 }
 
 TEST_F(EndpointTest, EachSpellingIsUsedOrRefusedWithItsReason) {
@@ -88,26 +129,26 @@ TEST_F(EndpointTest, SocketPathIsBoundedByTheKernelsAddress) {
   EXPECT_FALSE(ChooseEndpoint(settings).ok());
 }
 
-TEST_F(EndpointTest, OrderIsConfigurationThenHostThenContextThenContainerHostThenCurrentContext) {
+TEST_F(EndpointTest, OrderIsConfigurationThenContainerHostThenDockerHostThenTheContexts) {
   WriteContext("00", "named", "unix:///tmp/named.sock");
   WriteContext("01", "current", "unix:///tmp/current.sock");
   Write("config.json", R"({"currentContext":"current"})");
   EndpointSettings settings = Settings();
   EXPECT_EQ(ChooseEndpoint(settings)->socket_path, "/tmp/current.sock");
-  settings.container_host = "unix:/tmp/container.sock";
-  EXPECT_EQ(ChooseEndpoint(settings)->socket_path, "/tmp/container.sock");
   settings.docker_context = "named";
   EXPECT_EQ(ChooseEndpoint(settings)->socket_path, "/tmp/named.sock");
   settings.docker_host = "unix:///tmp/host.sock";
   EXPECT_EQ(ChooseEndpoint(settings)->socket_path, "/tmp/host.sock");
+  settings.container_host = "unix:/tmp/container.sock";
+  EXPECT_EQ(ChooseEndpoint(settings)->socket_path, "/tmp/container.sock");
   settings.configured = "/tmp/configured.sock";
   auto endpoint = ChooseEndpoint(settings);
   EXPECT_EQ(endpoint->socket_path, "/tmp/configured.sock");
   EXPECT_EQ(
       endpoint->Describe(),
-      "unix:///tmp/configured.sock (from config.toml [taskcell] engine_socket; DOCKER_HOST is "
-      "set too and not used; DOCKER_CONTEXT is set too and not used; CONTAINER_HOST is set "
-      "too and not used)");
+      "unix:///tmp/configured.sock (from config.toml [taskcell] engine_socket; CONTAINER_HOST is "
+      "set too and not used; DOCKER_HOST is set too and not used; DOCKER_CONTEXT is set too and "
+      "not used)");
 }
 
 TEST_F(EndpointTest, ContextThatIsGoneIsRefusedByNameAndNotReplacedByTheDefault) {
@@ -123,7 +164,7 @@ TEST_F(EndpointTest, ContextThatIsGoneIsRefusedByNameAndNotReplacedByTheDefault)
 
 TEST_F(EndpointTest, DefaultContextIsTheDefaultSocket) {
   Write("config.json", R"({"currentContext":"default"})");
-  EXPECT_EQ(ChooseEndpoint(Settings())->socket_path, kDefaultEngineSocket);
+  EXPECT_EQ(ChooseEndpoint(Settings())->socket_path, directory_ + "/docker.sock");
 }
 
 TEST_F(EndpointTest, ContextOnATcpHostIsRefused) {

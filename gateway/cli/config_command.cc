@@ -1,0 +1,65 @@
+#include "gateway/cli/config_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gateway/cli/output.h"
+#include "gateway/config/check_configuration.h"
+#include "launcher/base/json_text.h"
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+bool IsFatal(const ConfigProblem& problem) { return problem.fatal; }
+
+std::string ProblemsJson(const Home& home, const std::vector<ConfigProblem>& problems, bool valid) {
+  JsonText json;
+  json.Open('{').Key("home").String(home.path).Key("valid").Bool(valid).Key("problems").Open('[');
+  for (const ConfigProblem& problem : problems) {
+    json.Open('{').Key("file").String(problem.file);
+    json.Key("severity").String(problem.fatal ? "error" : "warning");
+    json.Key("message").String(problem.text).Close('}');
+  }
+  json.Close(']').Close('}');
+  return json.text();
+}
+
+void PrintProblems(const Home& home, const std::vector<ConfigProblem>& problems) {
+  for (const ConfigProblem& problem : problems)
+    PutLine(STDOUT_FILENO, Text(Printable(problem.file),
+                                problem.fatal ? ": " : ": warning: ", Printable(problem.text)));
+  const auto errors = std::count_if(problems.begin(), problems.end(), IsFatal);
+  const auto warnings = static_cast<std::ptrdiff_t>(problems.size()) - errors;
+  PutLine(STDOUT_FILENO, Text(Printable(home.path), ": ",
+                              errors == 0 ? Text("the configuration is valid")
+                                          : Text(errors, errors == 1 ? " error" : " errors"),
+                              warnings == 0   ? ""
+                              : warnings == 1 ? ", 1 warning"
+                                              : Text(", ", warnings, " warnings")));
+}
+
+}  // namespace
+
+int ConfigCheckCommand(const std::string& home_option, bool json) {
+  constexpr int kInvalid = 1;
+  constexpr int kUsage = 2;
+  const Environment environment = ProcessEnvironment();
+  Result<std::string> path = ChooseHome(home_option, environment);
+  Result<Home> home = path.ok() ? OpenHome(path.value()) : path.error();
+  if (!home.ok()) {
+    PutLine(STDERR_FILENO, Text("taskcell: ", home.error().text));
+    return kUsage;
+  }
+  const std::vector<ConfigProblem> problems = CheckConfiguration(home.value(), environment);
+  const bool valid = std::none_of(problems.begin(), problems.end(), IsFatal);
+  if (json) {
+    PutLine(STDOUT_FILENO, ProblemsJson(home.value(), problems, valid));
+  } else {
+    PrintProblems(home.value(), problems);
+  }
+  return valid ? 0 : kInvalid;
+}
+
+}  // namespace taskcell::gateway
