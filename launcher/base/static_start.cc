@@ -1,0 +1,115 @@
+// What glibc 2.36 does between a static program's first instruction and its main, but for asking
+// the processor what it is. Its own start asks some sixty times (CPUID: every cache, by each of its
+// parameters), to choose the fastest of its string functions. On a virtual machine each answer is
+// an exit to the hypervisor, together 0.1 to 0.6 ms, which is more than anything else a cell's
+// start does, twice over; and our programs move little memory. Without answers glibc takes the
+// functions that every x86-64 has.
+//
+// Linked only with the very glibc it was written for (CMakeLists.txt); any other starts in its own
+// way.
+#include <link.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are glibc's
+extern "C" {
+#pragma GCC visibility push(hidden)
+// glibc's own steps, in the order of its csu/libc-start.c.
+void _dl_aux_init(ElfW(auxv_t) * auxiliary);
+void __tunables_init(char** environment);
+void _dl_relocate_static_pie();
+void __libc_setup_tls();
+void __libc_early_init(bool initial);
+void __libc_init_first(int argc, char** argv, char** environment);
+void __libc_check_standard_fds();
+void _init();
+void _fini();
+
+extern void* __libc_stack_end;
+extern void* _dl_random;  // 16 bytes of the kernel's
+extern int __libc_enable_secure;
+
+using Hook = void (*)(int, char**, char**);
+extern Hook __preinit_array_start[];
+extern Hook __preinit_array_end[];
+extern Hook __init_array_start[];
+extern Hook __init_array_end[];
+extern void (*__fini_array_start[])();
+extern void (*__fini_array_end[])();
+
+// What copying goes by, as it is before glibc knows better; the threshold it would compute from
+// these.
+extern long __x86_data_cache_size_half;
+extern long __x86_data_cache_size;
+extern long __x86_shared_cache_size_half;
+extern long __x86_shared_cache_size;
+extern long __x86_shared_non_temporal_threshold;
+extern long __x86_rep_movsb_threshold;
+extern long __x86_rep_stosb_threshold;
+extern long __x86_rep_movsb_stop_threshold;
+extern int __x86_string_control;
+long __x86_data_cache_size_half = 32 * 1024 / 2;
+long __x86_data_cache_size = 32 * 1024;
+long __x86_shared_cache_size_half = 1024 * 1024 / 2;
+long __x86_shared_cache_size = 1024 * 1024;
+long __x86_shared_non_temporal_threshold = 1024 * 1024 * 3 / 4;
+long __x86_rep_movsb_threshold = 2048;
+long __x86_rep_stosb_threshold = 2048;
+long __x86_rep_movsb_stop_threshold = 1024 * 1024 * 3 / 4;
+int __x86_string_control = 0;
+#pragma GCC visibility pop
+
+int __cxa_atexit(void (*function)(void*), void* argument, void* dso);
+[[noreturn]] int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, Hook,
+                                   void (*)(), void (*)(), void* stack_end);
+}
+
+namespace {
+
+void EndProgram(void*) {
+  for (auto hook = __fini_array_end; hook != __fini_array_start;) (*--hook)();
+  _fini();
+}
+
+void BeginProgram(int argc, char** argv, char** environment) {
+  for (Hook* hook = __preinit_array_start; hook != __preinit_array_end; ++hook)
+    (*hook)(argc, argv, environment);
+  _init();
+  for (Hook* hook = __init_array_start; hook != __init_array_end; ++hook)
+    (*hook)(argc, argv, environment);
+}
+
+// The canary of the stack protector, whose first byte is 0 so that no string contains it, and what
+// saved code addresses are mixed with: at fixed places of the thread's block.
+[[gnu::always_inline]] inline void SetGuards() {
+  const auto* random = static_cast<const uint64_t*>(_dl_random);
+  constexpr uint64_t kFirstByte = 0xff;
+  asm volatile("movq %0, %%fs:0x28" : : "r"(random[0] & ~kFirstByte));
+  asm volatile("movq %0, %%fs:0x30" : : "r"(random[1]));
+}
+
+}  // namespace
+
+// Not protected itself: its canary comes to be in here. Until it is relocated the program may use
+// hidden names only.
+__attribute__((no_stack_protector)) int __libc_start_main(int (*main)(int, char**, char**),
+                                                          int argc, char** argv, Hook, void (*)(),
+                                                          void (*)(), void* stack_end) {
+  char** environment = argv + argc + 1;
+  __libc_stack_end = stack_end;
+  char** after_environment = environment;
+  while (*after_environment++ != nullptr) {
+  }
+  _dl_aux_init(reinterpret_cast<ElfW(auxv_t)*>(after_environment));
+  __tunables_init(environment);
+  _dl_relocate_static_pie();
+  __libc_setup_tls();
+  SetGuards();
+  __libc_early_init(true);
+  __libc_init_first(argc, argv, environment);
+  __cxa_atexit(EndProgram, nullptr, nullptr);
+  if (__libc_enable_secure != 0) __libc_check_standard_fds();
+  BeginProgram(argc, argv, environment);
+  ::exit(main(argc, argv, environment));
+}
+// NOLINTEND(bugprone-reserved-identifier)
