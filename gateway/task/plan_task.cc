@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 
 #include "gateway/runtimes/plan_job.h"
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::string_view kUnmountable = "agent_dir_unmountable";
 constexpr std::string_view kWorkspaceFailed = "workspace_failed";
-constexpr char kAgentName[] = "agent";
 
 Error Coded(Error error, std::string_view intent, std::string_view code) {
   if (!error.code.empty()) return error;
@@ -50,30 +50,24 @@ Status CheckWayTo(const Home& home, const Agent& agent) {
   return Error(Kind::kViolation, Text("'", Printable(path), "' was exchanged since it was read"));
 }
 
-Result<mounts::Snapshot> CheckedSnapshot(const Home& home, const Agent& agent, int target_fd,
-                                         mounts::Subtree unsafe_subtree) {
+Result<mounts::StoredSnapshot> TakeSnapshot(const Home& home, const Agent& agent,
+                                            const RunDirectory& run,
+                                            mounts::Subtree unsafe_subtree) {
   TRY(CheckWayTo(home, agent));
-  return mounts::SnapshotAgentDirectory(agent.directory.get(), target_fd, unsafe_subtree);
+  return mounts::StoredSnapshot::Take(run.snapshots(), agent.directory.get(), unsafe_subtree);
 }
 
-Status TakeSnapshot(const Home& home, const Agent& agent, mounts::Subtree unsafe_subtree,
-                    PlannedTask& task) {
-  Status made = sys::MakeDirectory(task.directory.fd(), kAgentName, 0700);
-  if (!made.ok())
-    return Coded(std::move(made).error(), "the sandbox workspace could not be created",
+// Where there is no room, it is not the agent directory that is at fault.
+Error SnapshotFault(Error error) {
+  if (error.err == ENOSPC || error.err == EDQUOT || error.err == EROFS)
+    return Coded(std::move(error), "the snapshot of the agent directory could not be written",
                  kWorkspaceFailed);
-  task.snapshot_pin = TRY(sys::OpenAt2(task.directory.fd(), kAgentName,
-                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath));
-  Result<mounts::Snapshot> snapshot =
-      CheckedSnapshot(home, agent, task.snapshot_pin.get(), unsafe_subtree);
-  if (!snapshot.ok()) {
-    Error error = std::move(snapshot).error();
-    return std::move(error).With("the agent directory cannot be mounted").Coded(kUnmountable);
-  }
-  task.snapshot = std::move(snapshot).value();
-  task.plan.mounts.push_back(MountOf(Text(task.directory.path(), "/", kAgentName), "/agent",
-                                     cell::EntryKind::kDirectory,
-                                     TRY(sys::Stat(task.snapshot_pin.get()))));
+  return std::move(error).With("the agent directory cannot be mounted").Coded(kUnmountable);
+}
+
+Status PlanAgentMount(PlannedTask& task) {
+  task.plan.mounts.push_back(MountOf(task.snapshot.path(), "/agent", cell::EntryKind::kDirectory,
+                                     TRY(sys::Stat(task.snapshot.fd()))));
   return Ok();
 }
 
@@ -120,7 +114,11 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
                              const Programs& programs, const std::string& prompt) {
   const std::string run_id = TRY(MakeRunId());
   probe::CellIds ids = TRY(admission.engine->ChooseIds(run_id));
-  PlannedTask task{TRY(RunDirectory::Make(home, run_id)), {}, {}, {}, std::move(ids), {}, {}};
+  RunDirectory directory = TRY(RunDirectory::Make(home, run_id));
+  Result<mounts::StoredSnapshot> snapshot =
+      TakeSnapshot(home, agent, directory, admission.own_settings.unsafe_subtree);
+  if (!snapshot.ok()) return SnapshotFault(std::move(snapshot).error());
+  PlannedTask task{std::move(directory), std::move(snapshot).value(), {}, std::move(ids), {}, {}};
   task.plan.run_id = run_id;
   task.plan.agent = agent.config.name;
   task.plan.home_label = home.label;
@@ -131,9 +129,9 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
   task.plan.working_directory = kJobDirectory;
   PlanRoot(admission, task.plan);
   PlanLimits(admission.settings, task.plan);
-  TRY(TakeSnapshot(home, agent, admission.own_settings.unsafe_subtree, task));
+  TRY(PlanAgentMount(task));
   if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(programs, task));
-  task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot_pin.get())), prompt);
+  task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot.fd())), prompt);
   return task;
 }
 

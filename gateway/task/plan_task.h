@@ -8,15 +8,14 @@
 #include "gateway/task/run_directory.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/cell/cell_plan.h"
-#include "launcher/mounts/snapshot.h"
+#include "launcher/mounts/stored_snapshot.h"
 
 namespace taskcell::gateway {
 
 // A task whose cell can be made. The descriptors pin every mounted inode and must outlive the cell.
 struct PlannedTask {
   RunDirectory directory;
-  mounts::Snapshot snapshot;
-  UniqueFd snapshot_pin;
+  mounts::StoredSnapshot snapshot;
   UniqueFd loop_pin;  // openai_compat only
   probe::CellIds ids;
   cell::CellPlan plan;

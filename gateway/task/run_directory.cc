@@ -58,6 +58,8 @@ Result<RunDirectory> RunDirectory::Make(const Home& home, const std::string& run
   run.path_ = Text(home.path, "/sandbox/runs/", run_id);
   run.sandbox_ = TRY(OpenPrivate(home.fd.get(), "sandbox", false));
   run.runs_ = TRY(OpenPrivate(run.sandbox_.get(), "runs", false));
+  run.snapshots_path_ = Text(home.path, "/sandbox/snap");
+  run.snapshots_ = TRY(OpenPrivate(run.sandbox_.get(), "snap", false));
   run.own_ = TRY(OpenPrivate(run.runs_.get(), run_id, true));
   return run;
 }
@@ -76,9 +78,10 @@ Status RunDirectory::Remove() {
 }
 
 void RunDirectory::RemoveEmptyParents() const {
-  // ignoring both: they are not empty when another run is there, or ever was
-  if (sys::RemoveDirectory(sandbox_.get(), "runs").ok())
-    (void)sys::RemoveDirectory(home_.get(), "sandbox");
+  // ignoring all: they are not empty when another run is there, or ever was
+  if (!sys::RemoveDirectory(sandbox_.get(), "runs").ok()) return;
+  (void)sys::RemoveDirectory(sandbox_.get(), "snap");
+  (void)sys::RemoveDirectory(home_.get(), "sandbox");
 }
 
 }  // namespace taskcell::gateway

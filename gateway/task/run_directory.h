@@ -5,14 +5,16 @@
 #include "gateway/config/home.h"
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/mounts/stored_snapshot.h"
 
 namespace taskcell::gateway {
 
 // 32 lowercase hex digits from the kernel's random source.
 Result<std::string> MakeRunId();
 
-// <home>/sandbox/runs/<run id>: what one run keeps on disk while it lasts. Every level is a real
-// directory of this user with mode 0700. A destructor that comes before Remove removes it with all
+// <home>/sandbox/runs/<run id>: what one run keeps on disk while it lasts, and beside it
+// <home>/sandbox/snap: the snapshots of agent directories. Every level is a real directory of this
+// user with mode 0700. A destructor that comes before Remove removes it with all
 // that is in it, and the levels above it where they are empty.
 class RunDirectory {
  public:
@@ -25,14 +27,15 @@ class RunDirectory {
   ~RunDirectory();
 
   int fd() const { return own_.get(); }
+  mounts::SnapshotStore snapshots() const { return {snapshots_.get(), snapshots_path_}; }
   int sandbox_fd() const { return sandbox_.get(); }
   const std::string& path() const { return path_; }  // absolute, canonical
 
   // Removes the run's own directory; idempotent, may be retried.
   Status Remove();
 
-  // After Remove: removes <home>/sandbox/runs and <home>/sandbox as well, if they are empty. For
-  // refusals, which leave nothing.
+  // After Remove: removes <home>/sandbox/runs, <home>/sandbox/snap and <home>/sandbox as well, if
+  // they are empty. For refusals, which leave nothing.
   void RemoveEmptyParents() const;
 
  private:
@@ -41,7 +44,9 @@ class RunDirectory {
   UniqueFd home_;
   UniqueFd sandbox_;
   UniqueFd runs_;
+  UniqueFd snapshots_;
   UniqueFd own_;
+  std::string snapshots_path_;
   std::string run_id_;
   std::string path_;
 };

@@ -87,10 +87,10 @@ Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admi
   receipt.uid_separation = task.ids.separate ? task.ids.how : "none";  // until it is measured
   receipt.started = Rfc3339(WallClock::now());
   receipt.plan = task.plan;
-  receipt.snapshot = task.snapshot;
+  receipt.snapshot = task.snapshot.content();
   receipt.upstream = admission.route.upstream.Url();
   receipt.upstream_overridden = admission.route.overridden;
-  receipt.warnings = task.snapshot.warnings;
+  receipt.warnings = task.snapshot.content().warnings;
   if (!task.ids.separate)
     receipt.warnings.push_back(
         Text("the cell's kernel uid is not separate from the gateway's: ", task.ids.how));
@@ -247,6 +247,9 @@ void Clean(const Subject& subject, std::string_view family, const Status& cell_r
            {"runtime", std::string(family)}});
   };
   if (!cell_removed.ok()) failed("container_remove_failed", cell_removed.error());
+  // A refusal leaves no copy that was not there before.
+  Status released = task.snapshot.Release(attested);
+  if (!released.ok()) failed("directory_remove_failed", released.error());
   Status removed = task.directory.Remove();
   if (!removed.ok()) failed("directory_remove_failed", removed.error());
   if (!attested) task.directory.RemoveEmptyParents();

@@ -1,5 +1,6 @@
 #include "launcher/mounts/entry.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -8,6 +9,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/mounts/component.h"
+#include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::mounts {
@@ -111,6 +113,23 @@ Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::Ent
 }
 
 }  // namespace
+
+Result<std::set<std::string_view>> ListedEntries(int dir_fd) {
+  constexpr std::size_t kBufferBytes = 16384;
+  UniqueFd own = TRY(sys::OpenNoFollow(dir_fd, ".", O_RDONLY | O_DIRECTORY));
+  std::set<std::string_view> listed;
+  std::string records(kBufferBytes, '\0');
+  while (std::size_t got = TRY(sys::ReadRecords(own.get(), records))) {
+    for (std::size_t at = 0; at < got;) {
+      const auto* record = reinterpret_cast<const struct dirent64*>(records.data() + at);
+      at += record->d_reclen;
+      for (const AllowedEntry& allowed : kAgentEntries) {
+        if (allowed.name == record->d_name) listed.insert(allowed.name);
+      }
+    }
+  }
+  return listed;
+}
 
 std::string_view Name(Verdict verdict) {
   switch (verdict) {

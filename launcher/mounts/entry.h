@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,10 @@ inline constexpr std::array<AllowedEntry, 8> kAgentEntries = {{
     {"SKILLS", cell::EntryKind::kDirectory},
     {"wiki", cell::EntryKind::kDirectory},
 }};
+
+// The names of kAgentEntries that the directory lists, byte for byte: some file systems find an
+// entry under other spellings too.
+Result<std::set<std::string_view>> ListedEntries(int dir_fd);
 
 enum class Verdict : uint8_t { kSafe, kSkip, kAbsent };
 

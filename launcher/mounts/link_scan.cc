@@ -5,9 +5,9 @@
 
 #include <array>
 #include <cstring>
-#include <tuple>
 
 #include "launcher/mounts/component.h"
+#include "launcher/mounts/settled.h"
 #include "launcher/sys/entry.h"
 #include "launcher/sys/random.h"
 
@@ -16,20 +16,6 @@ namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
 constexpr std::size_t kBufferBytes = 16384;
-// More than a tick of the clock that change times come from: what changed within it before the scan
-// may have changed again without a trace.
-constexpr long kTickNs = 100'000'000;
-constexpr long kSecondNs = 1'000'000'000;
-
-struct timespec Earlier(struct timespec time) {
-  time.tv_nsec -= kTickNs;
-  if (time.tv_nsec < 0) {
-    time.tv_nsec += kSecondNs;
-    --time.tv_sec;
-  }
-  return time;
-}
-
 }  // namespace
 
 Result<LinkScan> LinkScan::Make(int dir_fd, const std::string_view* names, std::size_t count,
@@ -40,7 +26,7 @@ Result<LinkScan> LinkScan::Make(int dir_fd, const std::string_view* names, std::
   std::memcpy(&seed, bytes.data(), sizeof seed);
   LinkScan scan(max_entries, seed);
   scan.entries_left_ = max_entries;
-  scan.before_ = Earlier(sys::InodeClock());
+  scan.before_ = SettledBefore();
   for (std::size_t i = 0; i < count; ++i) {
     Result<UniqueFd> top = OpenComponent(dir_fd, std::string(names[i]), kDirectory);
     if (top.ok()) TRY(scan.Directory(top->get(), max_depth));
@@ -94,8 +80,7 @@ bool LinkScan::MayBeClosed(uint64_t device, uint64_t inode) const {
 
 bool LinkScan::IsClosed(const struct stat& info) const {
   if (!MayBeClosed(info.st_dev, info.st_ino)) return false;
-  return std::tie(info.st_ctim.tv_sec, info.st_ctim.tv_nsec) <
-         std::tie(before_.tv_sec, before_.tv_nsec);
+  return IsEarlier(info.st_ctim, before_);
 }
 
 }  // namespace taskcell::mounts

@@ -1,6 +1,5 @@
 #include "launcher/mounts/snapshot.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
 #include <cerrno>
@@ -15,9 +14,9 @@
 #include "launcher/mounts/file_copier.h"
 #include "launcher/mounts/inner_links.h"
 #include "launcher/mounts/link_scan.h"
+#include "launcher/mounts/settled.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/copy.h"
-#include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::mounts {
@@ -32,31 +31,13 @@ Error OverBound(std::string text) {
 }
 bool IsOverBound(const Error& error) { return error.code == kUnmountable; }
 
-// The allowed names that the directory lists, byte for byte.
-Result<std::set<std::string_view>> ListedNames(int dir_fd) {
-  constexpr std::size_t kBufferBytes = 16384;
-  UniqueFd own = TRY(sys::OpenNoFollow(dir_fd, ".", O_RDONLY | O_DIRECTORY));
-  std::set<std::string_view> listed;
-  std::string records(kBufferBytes, '\0');
-  while (std::size_t got = TRY(sys::ReadRecords(own.get(), records))) {
-    for (std::size_t at = 0; at < got;) {
-      const auto* record = reinterpret_cast<const struct dirent64*>(records.data() + at);
-      at += record->d_reclen;
-      for (const AllowedEntry& allowed : kAgentEntries) {
-        if (allowed.name == record->d_name) listed.insert(allowed.name);
-      }
-    }
-  }
-  return listed;
-}
-
 class Copier {
  public:
   Copier(int agent_dir, int target, Snapshot& out, const SnapshotBounds& bounds)
       : agent_dir_(agent_dir), target_(target), out_(out), bounds_(bounds) {}
 
   Status Start() {
-    listed_ = TRY(ListedNames(agent_dir_));
+    listed_ = TRY(ListedEntries(agent_dir_));
     return Ok();
   }
 
@@ -117,6 +98,9 @@ class Copier {
   }
 
   void Warn(std::string_view path, Reason why, std::string_view note) {
+    // The others follow from what stands in the directory.
+    if (why == Reason::kRace || why == Reason::kUnreadable || why == Reason::kMount)
+      out_.repeatable = false;
     if (out_.warnings.size() == kMaxWarnings) {
       out_.warnings.emplace_back("more entries were left out than are listed here");
       return;
@@ -138,7 +122,7 @@ class Copier {
 
   Status CopyFile(int to_dir, const std::string& name, Finding& finding) {
     for (int tries = 0; tries < kCopyTries; ++tries) {
-      struct stat before = TRY(sys::Stat(finding.fd.get()));
+      struct stat before = TRY(StatSettled(finding.fd.get()));
       const auto size = static_cast<uint64_t>(before.st_size);
       TRY(CheckRoom(size));
       if (tries > 0) TRY(sys::Rewind(finding.fd.get()));

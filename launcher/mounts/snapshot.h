@@ -42,6 +42,9 @@ struct Snapshot {
   std::vector<std::string> warnings;   // one line for each thing left out, printable
   uint64_t bytes = 0;
   std::size_t copied = 0;  // files and directories
+  // False when something was left out for a reason that may be gone next time, though the
+  // directory is the same.
+  bool repeatable = true;
 };
 
 // Copies the safe entries of an agent directory into the empty directory `target_dir_fd` (mode

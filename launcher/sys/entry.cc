@@ -77,10 +77,4 @@ bool IsProc() {
          ::access("/proc/self/fd", X_OK) == 0;
 }
 
-struct timespec InodeClock() {
-  struct timespec now = {};
-  (void)::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // ignoring: cannot fail with this clock
-  return now;
-}
-
 }  // namespace taskcell::sys

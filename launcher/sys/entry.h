@@ -50,7 +50,4 @@ Result<std::string> AttributeNames(int fd);
 // True when what is mounted at /proc is a procfs that knows this process.
 bool IsProc();
 
-// CLOCK_REALTIME_COARSE, the clock that the times of inodes are taken from.
-struct timespec InodeClock();
-
 }  // namespace taskcell::sys

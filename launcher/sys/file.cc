@@ -1,7 +1,9 @@
 #include "launcher/sys/file.h"
 
 #include <dirent.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -242,6 +244,17 @@ Result<std::vector<DirectoryEntry>> ReadDirectory(int fd, std::size_t limit) {
       entries.push_back({std::string(name), record->d_type});
     }
   }
+}
+
+Status SpreadDirectories(int dir_fd) {
+  int flags = 0;
+  if (::ioctl(dir_fd, FS_IOC_GETFLAGS, &flags) < 0)
+    return Failure(Text("ioctl FS_IOC_GETFLAGS (fd ", dir_fd, ")"));
+  if ((flags & FS_TOPDIR_FL) != 0) return Ok();
+  flags |= FS_TOPDIR_FL;
+  if (::ioctl(dir_fd, FS_IOC_SETFLAGS, &flags) < 0)
+    return Failure(Text("ioctl FS_IOC_SETFLAGS (fd ", dir_fd, ")"));
+  return Ok();
 }
 
 Result<std::string> ReadLink(int dir_fd, const std::string& path) {

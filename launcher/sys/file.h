@@ -88,6 +88,11 @@ Result<std::vector<DirectoryEntry>> ListDirectory(int dir_fd, std::size_t limit)
 // The same from the offset of `fd` on, a directory open for reading; moves it to the end.
 Result<std::vector<DirectoryEntry>> ReadDirectory(int fd, std::size_t limit);
 
+// Asks the file system of a directory (FS_TOPDIR_FL) to keep what is made in each of its
+// directories apart from the others: ext4 looks one by one at the inodes that were freed near a new
+// one within the last minute, so that copying a tree where one was just removed takes it a second.
+Status SpreadDirectories(int dir_fd);
+
 // readlinkat(2); the result is at most PATH_MAX bytes.
 Result<std::string> ReadLink(int dir_fd, const std::string& path);
 

@@ -50,9 +50,9 @@ class FakeEngine : public probe::CellEngine {
     return probe::CellIds{1234, 1235, true, "a test's ids"};
   }
   Result<std::unique_ptr<probe::RunningCell>> Make(cell::CellPlan plan,
-                                                   const probe::CellPlaces& places) override {
-    state_.snapshot_was_there = std::filesystem::exists(places.run_directory + "/agent/SOUL.md");
+                                                   const probe::CellPlaces& /*places*/) override {
     state_.plan = std::move(plan);
+    state_.snapshot_was_there = std::filesystem::exists(state_.plan->mounts[0].source + "/SOUL.md");
     TRY(Step("make"));
     if (state_.make_cell) return state_.make_cell(*state_.plan);
     return Error(Kind::kInternal, "this engine makes no cells").Coded("container_create_failed");

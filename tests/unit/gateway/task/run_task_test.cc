@@ -1,8 +1,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <set>
 
@@ -12,6 +14,8 @@
 #include "gateway/task/prompt.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
+#include "tests/support/syscall_faults.h"
 #include "tests/unit/gateway/task/run_task_fixture.h"
 
 namespace taskcell::gateway {
@@ -227,7 +231,7 @@ TEST_F(RunTaskTest, ALinkedCanaryIsNeitherInThePromptNorInTheSnapshot) {
   EXPECT_EQ(task.prompt.find(kCanary), std::string::npos);
   EXPECT_NE(task.prompt.find("do it"), std::string::npos) << "control: it is the prompt";
   int files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(task.directory.path() + "/agent")) {
+  for (const auto& entry : fs::recursive_directory_iterator(task.snapshot.path())) {
     EXPECT_FALSE(entry.is_symlink()) << entry.path();
     if (!entry.is_regular_file()) continue;
     ++files;
@@ -235,7 +239,36 @@ TEST_F(RunTaskTest, ALinkedCanaryIsNeitherInThePromptNorInTheSnapshot) {
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "plain") << entry.path();
   }
   EXPECT_EQ(files, 1) << "control: there is a snapshot";
-  EXPECT_EQ(task.snapshot.warnings.size(), 4U);
+  EXPECT_EQ(task.snapshot.content().warnings.size(), 4U);
+}
+
+TEST_F(RunTaskTest, ASecondTaskOfAnUnchangedAgentUsesTheSameSnapshot) {
+  ::usleep(150'000);  // what was changed a moment ago is copied each time
+  Home home = OpenHome(path_).value();
+  gateway::Agent agent = FindAgent(home, "a1").value();
+  Admission admission;
+  admission.engine = std::make_unique<FakeEngine>(state_);
+  auto plan = [&] {
+    return PlanTask(home, agent, admission, surroundings_.programs, "go").value();
+  };
+  PlannedTask first = plan();
+  EXPECT_TRUE(first.snapshot.Release(true).ok());
+  PlannedTask second = plan();
+  EXPECT_TRUE(second.snapshot.is_reused());
+  EXPECT_EQ(second.plan.mounts[0].source, first.plan.mounts[0].source);
+  EXPECT_EQ(second.prompt, first.prompt);
+  Put("agents/a1/SOUL.md", "stern");
+  EXPECT_NE(plan().prompt.find("stern"), std::string::npos);
+}
+
+TEST_F(RunTaskTest, AFullDiskIsNoFaultOfTheAgentDirectory) {
+  const int status = test::InChild([&] {
+    if (!test::InstallFaults({{SYS_copy_file_range, ENOSPC}, {SYS_ioctl, EOPNOTSUPP}})) return 90;
+    TaskAnswer answer = Run();
+    if (answer.code != "workspace_failed") return 1;
+    return fs::exists(path_ + "/sandbox") ? 2 : 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
