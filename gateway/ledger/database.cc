@@ -1,0 +1,94 @@
+#include "gateway/ledger/database.h"
+
+#include <sqlite3.h>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr int kBusyWaitMs = 5000;
+
+Error DatabaseError(sqlite3* database) {
+  const int code = ::sqlite3_errcode(database);
+  const bool no_database = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
+  return Error(no_database ? Kind::kConfig : Kind::kSystem, ::sqlite3_errmsg(database));
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
+  (void)::sqlite3_finalize(statement);  // repeats the statement's last error
+}
+
+void Database::Close::operator()(sqlite3* database) const {
+  (void)::sqlite3_close_v2(database);  // always succeeds
+}
+
+Statement& Statement::Bind(std::string_view text) {
+  const int bound = ::sqlite3_bind_text64(statement_.get(), next_++, text.data(), text.size(),
+                                          SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (bound != SQLITE_OK) bind_error_ = bound;
+  return *this;
+}
+
+Statement& Statement::Bind(int64_t number) {
+  const int bound = ::sqlite3_bind_int64(statement_.get(), next_++, number);
+  if (bound != SQLITE_OK) bind_error_ = bound;
+  return *this;
+}
+
+Result<bool> Statement::Step() {
+  if (bind_error_ != SQLITE_OK) return Error(Kind::kInternal, ::sqlite3_errstr(bind_error_));
+  const int stepped = ::sqlite3_step(statement_.get());
+  if (stepped == SQLITE_ROW) return true;
+  if (stepped == SQLITE_DONE) return false;
+  return DatabaseError(database_);
+}
+
+Status Statement::Run() {
+  while (TRY(Step())) {
+  }
+  return Ok();
+}
+
+std::string Statement::Text(int column) const {
+  const unsigned char* text = ::sqlite3_column_text(statement_.get(), column);
+  if (text == nullptr) return "";
+  const auto size = static_cast<std::size_t>(::sqlite3_column_bytes(statement_.get(), column));
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): SQLite's bytes are unsigned
+  return {reinterpret_cast<const char*>(text), size};
+}
+
+int64_t Statement::Integer(int column) const {
+  return ::sqlite3_column_int64(statement_.get(), column);
+}
+
+Result<Database> Database::Open(const std::string& path) {
+  sqlite3* opened = nullptr;
+  const int code = ::sqlite3_open_v2(
+      path.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
+      nullptr);
+  Database database(opened);
+  if (opened == nullptr) return Error(Kind::kSystem, "out of memory");
+  if (code != SQLITE_OK) return DatabaseError(opened);
+  (void)::sqlite3_busy_timeout(opened, kBusyWaitMs);  // fails only for a broken handle
+  TRY(database.Execute("PRAGMA journal_mode = WAL"));
+  TRY(database.Execute("PRAGMA synchronous = FULL"));
+  return database;
+}
+
+Result<Statement> Database::Prepare(std::string_view sql) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = ::sqlite3_prepare_v2(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                        &prepared, nullptr);
+  if (code != SQLITE_OK) return DatabaseError(database_.get());
+  return Statement(database_.get(), prepared);
+}
+
+Status Database::Execute(std::string_view sql) {
+  Statement statement = TRY(Prepare(sql));
+  return statement.Run();
+}
+
+}  // namespace taskcell::gateway

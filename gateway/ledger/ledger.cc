@@ -1,0 +1,233 @@
+#include "gateway/ledger/ledger.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr int64_t kVersion = 1;
+
+// One statement each, since they are prepared one by one.
+constexpr std::array<std::string_view, 4> kSchema = {
+    "CREATE TABLE tasks (id TEXT PRIMARY KEY, agent TEXT NOT NULL, kind TEXT NOT NULL, "
+    "state TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, accepted_ms INTEGER NOT NULL, "
+    "started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL) STRICT",
+    "CREATE TABLE runs (id TEXT PRIMARY KEY, task TEXT NOT NULL REFERENCES tasks(id), "
+    "engine TEXT NOT NULL, account TEXT NOT NULL, started_ms INTEGER NOT NULL, "
+    "deadline_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL) STRICT",
+    "CREATE TABLE accounts (id TEXT PRIMARY KEY, cooling_until INTEGER NOT NULL, "
+    "cooling_because TEXT NOT NULL, errors INTEGER NOT NULL, auth_failures INTEGER NOT NULL, "
+    "last_used INTEGER NOT NULL) STRICT",
+    "PRAGMA user_version = 1",
+};
+
+constexpr std::array<std::pair<TaskState, std::string_view>, 7> kStates = {{
+    {TaskState::kAccepted, "accepted"},
+    {TaskState::kRunning, "running"},
+    {TaskState::kDone, "done"},
+    {TaskState::kFailed, "failed"},
+    {TaskState::kRefused, "refused"},
+    {TaskState::kCancelled, "cancelled"},
+    {TaskState::kInterrupted, "interrupted"},
+}};
+
+Result<TaskState> ParseState(std::string_view name) {
+  for (const auto& [state, known] : kStates)
+    if (known == name) return state;
+  return Error(Kind::kConfig, Text("unknown state '", Printable(name), "'"));
+}
+
+constexpr std::string_view kTaskColumns =
+    "id, agent, kind, state, code, message, accepted_ms, started_ms, ended_ms";
+
+Result<TaskRow> ReadTask(const Statement& row) {
+  TaskRow task;
+  int at = 0;
+  task.id = row.Text(at++);
+  task.agent = row.Text(at++);
+  task.kind = row.Text(at++);
+  task.state = TRY(ParseState(row.Text(at++)));
+  task.code = row.Text(at++);
+  task.message = row.Text(at++);
+  task.accepted_ms = row.Integer(at++);
+  task.started_ms = row.Integer(at++);
+  task.ended_ms = row.Integer(at++);
+  return task;
+}
+
+AccountState ReadAccount(const Statement& row) {
+  AccountState state;
+  int at = 0;
+  state.id = row.Text(at++);
+  state.cooling_until = row.Integer(at++);
+  state.cooling_because = row.Text(at++);
+  state.errors = row.Integer(at++);
+  state.auth_failures = row.Integer(at++);
+  state.last_used = row.Integer(at++);
+  return state;
+}
+
+constexpr std::string_view kSelectAccounts =
+    "SELECT id, cooling_until, cooling_because, errors, auth_failures, last_used FROM accounts";
+
+Result<int64_t> Version(Database& database) {
+  Statement version = TRY(database.Prepare("PRAGMA user_version"));
+  TRY(version.Step());
+  return version.Integer(0);
+}
+
+Status MakeTables(Database& database) {
+  // Two processes may be here at once: the second finds the version of the first.
+  return database.Transact([&database]() -> Status {
+    if (TRY(Version(database)) != 0) return Ok();
+    for (std::string_view statement : kSchema) TRY(database.Execute(statement));
+    return Ok();
+  });
+}
+
+}  // namespace
+
+std::string_view TaskStateName(TaskState state) {
+  for (const auto& [known, name] : kStates)
+    if (known == state) return name;
+  return "";
+}
+
+Result<Ledger> Ledger::Prepare(const std::string& home_path) {
+  Database database = TRY(Database::Open(Text(home_path, "/", kLedgerFile)));
+  if (TRY(Version(database)) == 0) TRY(MakeTables(database));
+  const int64_t version = TRY(Version(database));
+  if (version != kVersion)
+    return Error(Kind::kConfig, Text("it has version ", version, ", and this taskcell knows ",
+                                     kVersion, "; use the taskcell that made it"));
+  return Ledger(std::move(database));
+}
+
+Result<Ledger> Ledger::Open(int home_fd, const std::string& home_path) {
+  // SQLite gives its other files the mode of this one.
+  constexpr int kFlags = O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  UniqueFd file =
+      TRY(sys::OpenAt2(home_fd, kLedgerFile, kFlags, sys::kResolveBeneath, 0600).With(kLedgerFile));
+  if (!S_ISREG(TRY(sys::Stat(file.get())).st_mode))
+    return Error(Kind::kConfig, Text(kLedgerFile, " is not a regular file"));
+  return Prepare(home_path).With(kLedgerFile);
+}
+
+Result<std::optional<Ledger>> Ledger::OpenExisting(int home_fd, const std::string& home_path) {
+  Result<UniqueFd> file =
+      sys::OpenAt2(home_fd, kLedgerFile, O_PATH | O_NOFOLLOW, sys::kResolveBeneath);
+  if (!file.ok() && file.error().err == ENOENT) return std::optional<Ledger>();
+  return std::optional<Ledger>(TRY(Open(home_fd, home_path)));
+}
+
+Status Ledger::Start(const TaskRow& task) {
+  Statement insert = TRY(database_.Prepare(
+      Text("INSERT INTO tasks (", kTaskColumns, ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+  insert.Bind(task.id).Bind(task.agent).Bind(task.kind).Bind(TaskStateName(TaskState::kRunning));
+  insert.Bind("").Bind("").Bind(task.accepted_ms).Bind(task.started_ms).Bind(int64_t{0});
+  return insert.Run().With(kLedgerFile);
+}
+
+Status Ledger::Finish(std::string_view id, TaskState state, std::string_view code,
+                      std::string_view message, int64_t ended_ms) {
+  Statement update =
+      TRY(database_.Prepare("UPDATE tasks SET state = ?, code = ?, message = ?, ended_ms = ? "
+                            "WHERE id = ? AND state = 'running' RETURNING id"));
+  update.Bind(TaskStateName(state)).Bind(code).Bind(message).Bind(ended_ms).Bind(id);
+  const bool changed = TRY(update.Step().With(kLedgerFile));
+  TRY(update.Run().With(kLedgerFile));
+  if (changed) return Ok();
+  return Error(Kind::kViolation, Text(kLedgerFile, ": task ", Printable(id), " is not running"));
+}
+
+Result<std::vector<TaskRow>> Ledger::Tasks(int64_t limit) {
+  Statement select = TRY(database_.Prepare(Text("SELECT ", kTaskColumns,
+                                                " FROM tasks ORDER BY accepted_ms DESC, id "
+                                                "LIMIT ?")));
+  select.Bind(limit);
+  std::vector<TaskRow> tasks;
+  while (TRY(select.Step().With(kLedgerFile)))
+    tasks.push_back(TRY(ReadTask(select).With(kLedgerFile)));
+  return tasks;
+}
+
+Result<std::optional<TaskRow>> Ledger::Task(std::string_view id) {
+  Statement select =
+      TRY(database_.Prepare(Text("SELECT ", kTaskColumns, " FROM tasks WHERE id = ?")));
+  select.Bind(id);
+  if (!TRY(select.Step().With(kLedgerFile))) return std::optional<TaskRow>();
+  return std::optional<TaskRow>(TRY(ReadTask(select).With(kLedgerFile)));
+}
+
+Status Ledger::StartRun(const RunRow& run) {
+  Statement insert =
+      TRY(database_.Prepare("INSERT INTO runs (id, task, engine, account, started_ms, deadline_ms, "
+                            "ended_ms) VALUES (?, ?, ?, ?, ?, ?, 0)"));
+  insert.Bind(run.id).Bind(run.task).Bind(run.engine).Bind(run.account);
+  insert.Bind(run.started_ms).Bind(run.deadline_ms);
+  return insert.Run().With(kLedgerFile);
+}
+
+Status Ledger::FinishRun(std::string_view id, int64_t ended_ms) {
+  Statement update = TRY(database_.Prepare("UPDATE runs SET ended_ms = ? WHERE id = ?"));
+  return update.Bind(ended_ms).Bind(id).Run().With(kLedgerFile);
+}
+
+Result<std::vector<RunRow>> Ledger::Runs(std::string_view task) {
+  Statement select =
+      TRY(database_.Prepare("SELECT id, task, engine, account, started_ms, deadline_ms, ended_ms "
+                            "FROM runs WHERE task = ? ORDER BY started_ms, rowid"));
+  select.Bind(task);
+  std::vector<RunRow> runs;
+  while (TRY(select.Step().With(kLedgerFile))) {
+    RunRow run;
+    int at = 0;
+    run.id = select.Text(at++);
+    run.task = select.Text(at++);
+    run.engine = select.Text(at++);
+    run.account = select.Text(at++);
+    run.started_ms = select.Integer(at++);
+    run.deadline_ms = select.Integer(at++);
+    run.ended_ms = select.Integer(at++);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+Result<std::vector<AccountState>> Ledger::Accounts() {
+  Statement select = TRY(database_.Prepare(Text(kSelectAccounts, " ORDER BY id")));
+  std::vector<AccountState> states;
+  while (TRY(select.Step().With(kLedgerFile))) states.push_back(ReadAccount(select));
+  return states;
+}
+
+Result<std::optional<AccountState>> Ledger::Account(std::string_view id) {
+  Statement select = TRY(database_.Prepare(Text(kSelectAccounts, " WHERE id = ?")));
+  select.Bind(id);
+  if (!TRY(select.Step())) return std::optional<AccountState>();
+  return std::optional<AccountState>(ReadAccount(select));
+}
+
+Status Ledger::ChangeAccount(std::string_view id,
+                             const std::function<void(AccountState&)>& change) {
+  return database_
+      .Transact([&]() -> Status {
+        AccountState state = TRY(Account(id)).value_or(AccountState());
+        state.id = id;
+        change(state);
+        Statement replace = TRY(database_.Prepare(
+            "INSERT OR REPLACE INTO accounts (id, cooling_until, cooling_because, errors, "
+            "auth_failures, last_used) VALUES (?, ?, ?, ?, ?, ?)"));
+        replace.Bind(id).Bind(state.cooling_until).Bind(state.cooling_because).Bind(state.errors);
+        return replace.Bind(state.auth_failures).Bind(state.last_used).Run();
+      })
+      .With(kLedgerFile);
+}
+
+}  // namespace taskcell::gateway
