@@ -88,7 +88,12 @@ std::string AnswerJson(const TaskAnswer& answer) {
   json.Key("detail").String(answer.detail);
   json.Key("warnings").Open('[');
   for (const std::string& warning : answer.warnings) json.String(warning);
-  json.Close(']').Key("receipt_path").String(answer.receipt_path).Key("receipt");
+  json.Close(']')
+      .Key("task_id")
+      .String(answer.task_id)
+      .Key("receipt_path")
+      .String(answer.receipt_path)
+      .Key("receipt");
   if (answer.receipt_json.empty()) {
     json.Null();
   } else {

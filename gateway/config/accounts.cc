@@ -1,5 +1,6 @@
 #include "gateway/config/accounts.h"
 
+#include <fcntl.h>
 #include <strings.h>
 
 #include <algorithm>
@@ -9,9 +10,11 @@
 #include <optional>
 #include <utility>
 
+#include "gateway/config/home.h"
 #include "gateway/config/secret.h"
 #include "gateway/config/table_reader.h"
 #include "launcher/base/text.h"
+#include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -47,7 +50,11 @@ bool SameIgnoringCase(const std::string& a, const std::string& b) {
 class SecretReader {
  public:
   SecretReader(int home_fd, const Environment& environment)
-      : home_fd_(home_fd), environment_(environment) {}
+      : home_fd_(home_fd), environment_(environment) {
+    Result<UniqueFd> file = sys::OpenAt2(home_fd, "config.toml", O_PATH, sys::kResolveBeneath);
+    Result<struct stat> info = file.ok() ? sys::Stat(file->get()) : file.error();
+    readable_by_others_ = info.ok() && OthersMayRead(info.value());
+  }
 
   Result<std::string> Encrypted(const std::string& value) {
     if (!key_.has_value()) key_ = ReadKeyfile(home_fd_);
@@ -61,7 +68,17 @@ class SecretReader {
     return std::string(Trim(value));
   }
 
+  // A value that stands in config.toml as it is.
+  Result<std::string> FromFile(std::string_view value) const {
+    if (readable_by_others_ && !IsSecretReference(value))
+      return Error(Kind::kConfig,
+                   "it stands as plain text in config.toml, which others may read: chmod 600 "
+                   "config.toml, and replace the key at its provider if others were there");
+    return Plain(value);
+  }
+
  private:
+  bool readable_by_others_ = false;
   int home_fd_;
   const Environment& environment_;
   std::optional<Result<std::string>> key_;
@@ -79,7 +96,8 @@ Status ReadSecret(const TableReader& reader, SecretReader& secrets, Account& acc
       value = Trim(value);
       if (value.empty()) continue;
       if (!is_encrypted && only_references && !IsSecretReference(value)) continue;
-      Result<std::string> secret = is_encrypted ? secrets.Encrypted(value) : secrets.Plain(value);
+      Result<std::string> secret =
+          is_encrypted ? secrets.Encrypted(value) : secrets.FromFile(value);
       if (!secret.ok()) {
         account.unavailable = Text(key, ": ", secret.error().text);
         return Ok();
@@ -265,6 +283,8 @@ std::string Unfit(const Account& account, const AccountWish& wish) {
 
 }  // namespace
 
+std::string Account::Fingerprint() const { return ShortDigest(Text("account ", id, " ", secret)); }
+
 std::vector<std::string_view> KeyVariables(std::string_view provider) {
   std::vector<std::string_view> names;
   for (const Provider& known : kProviders) {
@@ -282,21 +302,24 @@ Result<std::vector<Account>> LoadAccounts(const ConfigValue& config, int home_fd
   return std::move(accounts).error().Coded(kInvalidConfig);
 }
 
-Result<Account> ChooseAccount(const std::vector<Account>& accounts, const AccountWish& wish) {
+Result<std::vector<Account>> FittingAccounts(const std::vector<Account>& accounts,
+                                             const AccountWish& wish) {
   constexpr int kMaxReasons = 4;
+  std::vector<Account> fitting;
   std::string passed_over;
   int reasons = 0;
   for (const Account& account : accounts) {
     if (account.provider != wish.provider || !InPool(account, wish.pool)) continue;
     std::string why = Unfit(account, wish);
-    if (why.empty()) return account;
-    if (reasons++ < kMaxReasons)
+    if (why.empty()) {
+      fitting.push_back(account);
+    } else if (reasons++ < kMaxReasons) {
       passed_over += Text("; account `", Printable(account.id), "`: ", why);
+    }
   }
+  if (!fitting.empty()) return fitting;
   return Error(Kind::kConfig,
-               Text("no account can run `", wish.family,
-                    "` inside the sandbox; it "
-                    "needs ",
+               Text("no account can run `", wish.family, "` inside the sandbox; it needs ",
                     Accepted(wish), passed_over,
                     wish.pool.empty() ? "" : "; only the agent's account_pool counts"))
       .Coded("no_account");

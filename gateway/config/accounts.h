@@ -24,13 +24,18 @@ struct Account {
   std::vector<std::string> tags;
   std::string secret;       // only in this process, never in a log, a receipt or a cell
   std::string unavailable;  // empty: usable; else why not
+
+  // Tells one secret from the one that replaced it, and gives neither away.
+  std::string Fingerprint() const;
 };
 
 inline constexpr std::size_t kMaxAccounts = 1000;
 
 // Reads [[accounts]], [api] and the environment's keys (compatibility facts 3.2), by priority, then
 // in the file's order. `home_fd` is for .keyfile. kConfig with the code invalid_config when the
-// section itself cannot be understood: then there is no account at all.
+// section itself cannot be understood: then there is no account at all. A secret that stands as
+// plain text in a file others may read (config.toml, the file of a secret://file reference) makes
+// its account unusable, with the chmod that mends it.
 Result<std::vector<Account>> LoadAccounts(const ConfigValue& config, int home_fd,
                                           const Environment& environment);
 
@@ -42,10 +47,11 @@ struct AccountWish {
   std::vector<std::string> pool;  // [model] account_pool; empty: any account
 };
 
-// The first usable account, in order, that fits. With a pool only accounts named in it (by id,
-// label or tag, ASCII case ignored) are looked at: it is never widened. Error code no_account; the
-// text says what kind is needed and why each candidate was passed over. Pure.
-Result<Account> ChooseAccount(const std::vector<Account>& accounts, const AccountWish& wish);
+// The usable accounts that fit, in order; at least one. With a pool only accounts named in it (by
+// id, label or tag, ASCII case ignored) are looked at: it is never widened. Error code no_account;
+// the text says what kind is needed and why each candidate was passed over. Pure.
+Result<std::vector<Account>> FittingAccounts(const std::vector<Account>& accounts,
+                                             const AccountWish& wish);
 
 // Environment variables that hold a provider's key, the first set one wins; empty for a provider
 // nobody knows.

@@ -6,6 +6,7 @@
 
 #include "gateway/config/accounts.h"
 #include "gateway/config/agent_config.h"
+#include "gateway/config/rotation.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/config/toml_document.h"
@@ -55,6 +56,15 @@ void CheckAccounts(const Home& home, const ConfigValue& config, const Environmen
   }
 }
 
+void CheckRotation(const ConfigValue& config, Problems& problems) {
+  Result<Rotation> rotation = ReadRotation(config);
+  if (!rotation.ok()) {
+    problems.Fatal(kConfigFile, rotation.error().text);
+    return;
+  }
+  for (std::string& warning : rotation->warnings) problems.Warn(kConfigFile, std::move(warning));
+}
+
 // The settings, where they can be read: agents are measured against them.
 std::optional<SandboxSettings> CheckMain(const Home& home, const Environment& environment,
                                          Problems& problems) {
@@ -72,6 +82,7 @@ std::optional<SandboxSettings> CheckMain(const Home& home, const Environment& en
   Result<TaskcellSettings> own = ReadTaskcellSettings(config.value());
   if (!own.ok()) problems.Fatal(kConfigFile, own.error().text);
   CheckAccounts(home, config.value(), environment, problems);
+  CheckRotation(config.value(), problems);
   for (std::string& warning : ReadEscapeHatches(config.value()).warnings)
     problems.Warn(kConfigFile, std::move(warning));
   for (std::string& misplaced : FindMisplacedKeys(config.value()))

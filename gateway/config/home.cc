@@ -50,19 +50,20 @@ Result<Home> OpenHome(const std::string& path) {
   return home;
 }
 
-std::string HomeLabel(const std::string& canonical_path) {
-  constexpr std::size_t kLabelBytes = 16;
+std::string HomeLabel(const std::string& canonical_path) { return ShortDigest(canonical_path); }
+
+std::string ShortDigest(std::string_view text) {
+  constexpr std::size_t kShownBytes = 16;
   constexpr char kHex[] = "0123456789abcdef";
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): OpenSSL takes unsigned bytes
-  ::SHA256(reinterpret_cast<const unsigned char*>(canonical_path.data()), canonical_path.size(),
-           digest.data());
-  std::string label;
-  for (std::size_t i = 0; i < kLabelBytes; ++i) {
-    label += kHex[digest[i] >> 4U];
-    label += kHex[digest[i] & 15U];
+  ::SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  std::string shown;
+  for (std::size_t i = 0; i < kShownBytes; ++i) {
+    shown += kHex[digest[i] >> 4U];
+    shown += kHex[digest[i] & 15U];
   }
-  return label;
+  return shown;
 }
 
 }  // namespace taskcell::gateway

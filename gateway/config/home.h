@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "gateway/config/environment.h"
 #include "launcher/base/result.h"
@@ -28,5 +29,8 @@ Result<Home> OpenHome(const std::string& path);
 
 // The label of a home with this canonical path.
 std::string HomeLabel(const std::string& canonical_path);
+
+// The first 32 hex digits of the SHA-256 of `text`.
+std::string ShortDigest(std::string_view text);
 
 }  // namespace taskcell::gateway

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <array>
 #include <memory>
@@ -65,6 +66,9 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   struct stat info = TRY(sys::Stat(file.get()));
   if (!S_ISREG(info.st_mode))
     return Error(Kind::kConfig, Text("'", Printable(path), "' is not a regular file"));
+  if (OthersMayRead(info))
+    return Error(Kind::kConfig,
+                 Text("others may read '", Printable(path), "': chmod 600 ", Printable(path)));
   return sys::ReadAll(file.get(), kMaxSecretBytes);
 }
 
@@ -122,6 +126,11 @@ Result<std::string> Encrypt(std::string_view plain, std::string_view key, std::s
       ::EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, tag.data()) == 1;
   if (!good) return Error(Kind::kSystem, "AES-256-GCM failed");
   return EncodeBase64(Text(nonce, body, tag));
+}
+
+bool OthersMayRead(const struct stat& info) {
+  if ((info.st_mode & S_IROTH) != 0) return true;
+  return (info.st_mode & S_IRGRP) != 0 && info.st_gid != 0 && info.st_gid != ::getegid();
 }
 
 bool IsSecretReference(std::string_view value) { return value.starts_with(kScheme); }

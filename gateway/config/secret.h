@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
 #include <string_view>
 
@@ -23,13 +25,16 @@ Result<std::string> Decrypt(std::string_view encoded, std::string_view key);
 // The inverse, for tests and tools: `nonce` is 12 bytes and must not be used twice with one key.
 Result<std::string> Encrypt(std::string_view plain, std::string_view key, std::string_view nonce);
 
+// True when somebody but root, this process's user and its primary group may read the file.
+bool OthersMayRead(const struct stat& info);
+
 // True for "secret://...".
 bool IsSecretReference(std::string_view value);
 
 // Follows one reference: secret://env/NAME and secret://file//abs/path. kUnsupported for the
 // platform's other backends (keychain, local, vault, onepassword, infisical), kConfig for a
-// malformed one or one that leads nowhere: a reference is never itself taken for a secret. The
-// result is trimmed and not empty.
+// malformed one one that leads nowhere, or to a file that others may read: a reference is never
+// itself taken for a secret. The result is trimmed and not empty.
 Result<std::string> ResolveReference(std::string_view reference, const Environment& environment);
 
 }  // namespace taskcell::gateway

@@ -11,6 +11,7 @@ enum class AccountOutcome : uint8_t { kSuccess, kError, kRateLimited, kBilling, 
 // What earlier runs taught about one account. Times are unix seconds; 0: never.
 struct AccountState {
   std::string id;
+  std::string fingerprint;      // of the secret all this was learnt with: another one starts afresh
   int64_t cooling_until = 0;    // not to be used before
   std::string cooling_because;  // "rate limit", "billing", "authentication failed", "3 errors"
   int64_t errors = 0;           // in a row

@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 4> kSchema = {
     "CREATE TABLE runs (id TEXT PRIMARY KEY, task TEXT NOT NULL REFERENCES tasks(id), "
     "engine TEXT NOT NULL, account TEXT NOT NULL, started_ms INTEGER NOT NULL, "
     "deadline_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL) STRICT",
-    "CREATE TABLE accounts (id TEXT PRIMARY KEY, cooling_until INTEGER NOT NULL, "
+    "CREATE TABLE accounts (id TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, cooling_until INTEGER "
+    "NOT NULL, "
     "cooling_because TEXT NOT NULL, errors INTEGER NOT NULL, auth_failures INTEGER NOT NULL, "
     "last_used INTEGER NOT NULL) STRICT",
     "PRAGMA user_version = 1",
@@ -65,6 +66,7 @@ AccountState ReadAccount(const Statement& row) {
   AccountState state;
   int at = 0;
   state.id = row.Text(at++);
+  state.fingerprint = row.Text(at++);
   state.cooling_until = row.Integer(at++);
   state.cooling_because = row.Text(at++);
   state.errors = row.Integer(at++);
@@ -74,7 +76,8 @@ AccountState ReadAccount(const Statement& row) {
 }
 
 constexpr std::string_view kSelectAccounts =
-    "SELECT id, cooling_until, cooling_because, errors, auth_failures, last_used FROM accounts";
+    "SELECT id, fingerprint, cooling_until, cooling_because, errors, auth_failures, last_used FROM "
+    "accounts";
 
 Result<int64_t> Version(Database& database) {
   Statement version = TRY(database.Prepare("PRAGMA user_version"));
@@ -214,18 +217,18 @@ Result<std::optional<AccountState>> Ledger::Account(std::string_view id) {
   return std::optional<AccountState>(ReadAccount(select));
 }
 
-Status Ledger::ChangeAccount(std::string_view id,
+Status Ledger::ChangeAccount(std::string_view id, std::string_view fingerprint,
                              const std::function<void(AccountState&)>& change) {
   return database_
       .Transact([&]() -> Status {
         AccountState state = TRY(Account(id)).value_or(AccountState());
-        state.id = id;
+        if (state.fingerprint != fingerprint) state = AccountState();
         change(state);
         Statement replace = TRY(database_.Prepare(
-            "INSERT OR REPLACE INTO accounts (id, cooling_until, cooling_because, errors, "
-            "auth_failures, last_used) VALUES (?, ?, ?, ?, ?, ?)"));
-        replace.Bind(id).Bind(state.cooling_until).Bind(state.cooling_because).Bind(state.errors);
-        return replace.Bind(state.auth_failures).Bind(state.last_used).Run();
+            "INSERT OR REPLACE INTO accounts (id, fingerprint, cooling_until, cooling_because, "
+            "errors, auth_failures, last_used) VALUES (?, ?, ?, ?, ?, ?, ?)"));
+        replace.Bind(id).Bind(fingerprint).Bind(state.cooling_until).Bind(state.cooling_because);
+        return replace.Bind(state.errors).Bind(state.auth_failures).Bind(state.last_used).Run();
       })
       .With(kLedgerFile);
 }

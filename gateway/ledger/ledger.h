@@ -78,8 +78,9 @@ class Ledger {
 
   Result<std::vector<AccountState>> Accounts();
   // Changes one account's state by `change` in one transaction; a fresh state for one that was
-  // never seen.
-  Status ChangeAccount(std::string_view id, const std::function<void(AccountState&)>& change);
+  // never seen, or not with the secret of this fingerprint.
+  Status ChangeAccount(std::string_view id, std::string_view fingerprint,
+                       const std::function<void(AccountState&)>& change);
 
  private:
   explicit Ledger(Database database) : database_(std::move(database)) {}

@@ -3,10 +3,15 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <ctime>
+#include <optional>
 
+#include "gateway/config/rotation.h"
 #include "gateway/config/toml_document.h"
 #include "gateway/egress/routes.h"
+#include "gateway/ledger/ledger.h"
 #include "gateway/runtimes/plan_job.h"
+#include "gateway/task/account_choice.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 
@@ -101,15 +106,14 @@ Status CheckImage(Admission& admission) {
   return Ok();
 }
 
-Status ChooseCredential(const Home& home, const ConfigValue& config, const AgentConfig& agent,
-                        const Environment& environment, Admission& admission) {
-  std::vector<Account> accounts = TRY(LoadAccounts(config, home.fd.get(), environment));
-  AccountWish wish;
-  wish.family = FamilyName(admission.runtime);
-  wish.provider = admission.provider;
-  wish.oauth_token = admission.runtime == Runtime::kClaude;
-  wish.pool = agent.account_pool;
-  Account account = TRY(ChooseAccount(accounts, wish));
+// What runs of this home taught about accounts; nothing where none ever ran.
+Result<std::vector<AccountState>> ReadAccountStates(const Home& home) {
+  std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
+  if (!ledger.has_value()) return std::vector<AccountState>();
+  return ledger->Accounts();
+}
+
+Result<Payer> PayerFor(const Account& account, const Admission& admission) {
   RouteRequest request;
   request.api = admission.api;
   request.provider = admission.provider;
@@ -119,9 +123,34 @@ Status ChooseCredential(const Home& home, const ConfigValue& config, const Agent
   Result<Route> route = RouteFor(std::move(request));
   if (!route.ok())
     return Invalid(Text("account `", Printable(account.id), "`: ", route.error().text));
-  admission.account = account.id;
-  admission.oauth = account.type == AccountType::kOauth;
-  admission.route = std::move(route).value();
+  return Payer{account.id, account.Fingerprint(), account.type == AccountType::kOauth,
+               std::move(route).value()};
+}
+
+Status ChoosePayers(const Home& home, const ConfigValue& config, const AgentConfig& agent,
+                    const Environment& environment, Admission& admission) {
+  std::vector<Account> accounts = TRY(LoadAccounts(config, home.fd.get(), environment));
+  Rotation rotation = TRY(ReadRotation(config));
+  AccountWish wish;
+  wish.family = FamilyName(admission.runtime);
+  wish.provider = admission.provider;
+  wish.oauth_token = admission.runtime == Runtime::kClaude;
+  wish.pool = agent.account_pool;
+  const std::vector<Account> fitting = TRY(FittingAccounts(accounts, wish));
+  Result<std::vector<AccountState>> states = ReadAccountStates(home);
+  if (!states.ok()) return std::move(states).error().Coded("workspace_failed");
+  admission.rate_limit_cooldown_s = rotation.rate_limit_cooldown_s;
+  std::optional<Error> unusable;
+  for (const Account& account :
+       TRY(OrderAccounts(fitting, states.value(), rotation.strategy, ::time(nullptr)))) {
+    Result<Payer> payer = PayerFor(account, admission);
+    if (payer.ok()) {
+      admission.payers.push_back(std::move(payer).value());
+    } else if (!unusable.has_value()) {
+      unusable = payer.error();
+    }
+  }
+  if (admission.payers.empty()) return *std::move(unusable);
   return Ok();
 }
 
@@ -153,7 +182,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   TRY(admission.engine->CheckReachable());
   TRY(CheckImage(admission));
   TRY(admission.engine->CheckLimits());
-  TRY(ChooseCredential(home, config, agent, surroundings.environment, admission));
+  TRY(ChoosePayers(home, config, agent, surroundings.environment, admission));
   return admission;
 }
 

@@ -15,6 +15,14 @@
 
 namespace taskcell::gateway {
 
+// An account and the way its credential takes to the provider.
+struct Payer {
+  std::string account;  // its id
+  std::string fingerprint;
+  bool oauth = false;
+  Route route;
+};
+
 // A task that may run: everything that was decided before anything was made.
 struct Admission {
   SandboxSettings settings;  // with the agent's own lower limits applied
@@ -28,16 +36,15 @@ struct Admission {
   UniqueFd root;  // native with a root directory: the pin
   uint64_t root_device = 0;
   uint64_t root_inode = 0;
-  std::string account;  // its id
-  bool oauth = false;
   std::string override_url;
-  Route route;
+  std::vector<Payer> payers;  // in the order to be tried; at least one
+  int64_t rate_limit_cooldown_s = 0;
 };
 
 // Decides whether the task may run, in the order of the guide: settings, runtime, network_access,
-// root user, model and time limit, engine, image, account. The first refusal wins; its Error
-// carries the guide's code. No request goes to an engine before every check of the configuration
-// has passed, and nothing is written anywhere.
+// root user, model and time limit, engine, image, account (by the ledger, which accounts are
+// cooling down). The first refusal wins; its Error carries the guide's code. No request goes to an
+// engine before every check of the configuration has passed, and nothing is written anywhere.
 Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings);
 
 // Reads config.toml; a missing file is an empty one. Error code invalid_config.

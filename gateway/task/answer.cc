@@ -13,6 +13,14 @@ constexpr std::array<std::string_view, 10> kUnavailableCodes = {
     "unsupported_platform", "docker_unreachable",  "image_missing",    "resource_limits_unenforced",
     "no_account",           "engine_unsupported"};
 
+// The guide's form of a message.
+std::string Framed(std::string_view code, std::string_view text) {
+  if (!IsUnavailable(code)) return std::string(text);
+  return Text("Task sandbox unavailable (", code,
+              "): ", code == "invalid_config" ? "the sandbox configuration is invalid: " : "",
+              text);
+}
+
 }  // namespace
 
 bool IsUnavailable(std::string_view code) {
@@ -48,12 +56,7 @@ int ExitStatus(std::string_view code) {
 TaskAnswer AnswerFor(const Error& error) {
   TaskAnswer answer;
   answer.code = error.code.empty() ? "internal_error" : std::string(error.code);
-  std::string text = error.text;
-  if (answer.code == "invalid_config")
-    text = Text("the sandbox configuration is invalid: ", error.text);
-  if (IsUnavailable(answer.code))
-    text = Text("Task sandbox unavailable (", answer.code, "): ", text);
-  answer.message = OneLine(text, kMaxMessageBytes);
+  answer.message = OneLine(Framed(answer.code, error.text), kMaxMessageBytes);
   answer.detail = OneLine(error.text, kMaxDetailBytes);
   return answer;
 }
@@ -61,7 +64,7 @@ TaskAnswer AnswerFor(const Error& error) {
 TaskAnswer AnswerOf(Verdict verdict) {
   TaskAnswer answer;
   if (!verdict.code.empty()) answer.code = verdict.code;
-  answer.message = OneLine(verdict.message, kMaxMessageBytes);
+  answer.message = OneLine(Framed(answer.code, verdict.message), kMaxMessageBytes);
   answer.detail = OneLine(verdict.detail, kMaxDetailBytes);
   answer.reply = std::move(verdict.reply);
   answer.step_limit = verdict.step_limit;

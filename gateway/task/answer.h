@@ -17,6 +17,7 @@ struct TaskAnswer {
   std::string detail;                // more for the operator, never for the requester
   std::optional<std::string> reply;  // success only
   bool step_limit = false;
+  std::string task_id;       // in the ledger; empty: it was not admitted
   std::string receipt_json;  // empty: no run began
   std::string receipt_path;  // empty: not written
   std::vector<std::string> warnings;

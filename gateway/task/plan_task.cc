@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/prompt.h"
+#include "gateway/task/task_record.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
 #include "launcher/sys/file.h"
@@ -21,12 +21,6 @@ constexpr std::string_view kWorkspaceFailed = "workspace_failed";
 Error Coded(Error error, std::string_view intent, std::string_view code) {
   if (!error.code.empty()) return error;
   return std::move(error).With(intent).Coded(code);
-}
-
-int64_t UnixMilliseconds() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 cell::PlannedMount MountOf(const std::string& source, std::string_view target, cell::EntryKind kind,

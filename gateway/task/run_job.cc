@@ -43,6 +43,10 @@ Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCe
   Evidence evidence;
   evidence.runtime = terms.runtime;
   evidence.account = terms.account;
+  evidence.executable = terms.executable;
+  evidence.root = terms.root;
+  evidence.memory_bytes = terms.memory_bytes;
+  evidence.pids = terms.pids;
   evidence.max_turns = terms.max_turns;
   evidence.timeout_ms = terms.timeout_ms;
   StreamReader reader(terms.runtime, terms.max_turns);

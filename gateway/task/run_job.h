@@ -17,9 +17,13 @@ namespace taskcell::gateway {
 // What one job's run is held to.
 struct RunTerms {
   Runtime runtime = Runtime::kClaude;
-  std::string account;  // its id, for a message
+  std::string account;     // its id, for a message; so are the next four and the time limit
+  std::string executable;  // in the cell
+  std::string root;        // what it lies in: "image `x`"
+  uint64_t memory_bytes = 0;
+  uint64_t pids = 0;
   uint64_t max_turns = 0;
-  uint64_t timeout_ms = 0;  // of the whole task, for a message
+  uint64_t timeout_ms = 0;  // of the whole task
   std::chrono::steady_clock::time_point deadline;
   int cancel_fd = -1;  // readable: cancel; -1: never
 };

@@ -11,11 +11,13 @@
 #include "gateway/ledger/audit.h"
 #include "gateway/ledger/receipt.h"
 #include "gateway/runtimes/plan_job.h"
+#include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/run_job.h"
 #include "gateway/task/task.h"
+#include "gateway/task/task_record.h"
 #include "gateway/task/verdict.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
@@ -74,7 +76,7 @@ std::string EndText(const gate::JobEnd& end) {
 
 // What is known before the cell exists.
 Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admission,
-                     const PlannedTask& task) {
+                     const Payer& payer, const PlannedTask& task) {
   Receipt receipt;
   receipt.run_id = task.plan.run_id;
   receipt.agent = agent.config.name;
@@ -82,14 +84,14 @@ Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admi
   receipt.runtime = RuntimeId(admission.runtime);
   receipt.model = admission.model;
   receipt.provider = admission.provider;
-  receipt.account = admission.account;
+  receipt.account = payer.account;
   receipt.engine = admission.engine->Name();
   receipt.uid_separation = task.ids.separate ? task.ids.how : "none";  // until it is measured
   receipt.started = Rfc3339(WallClock::now());
   receipt.plan = task.plan;
   receipt.snapshot = task.snapshot.content();
-  receipt.upstream = admission.route.upstream.Url();
-  receipt.upstream_overridden = admission.route.overridden;
+  receipt.upstream = payer.route.upstream.Url();
+  receipt.upstream_overridden = payer.route.overridden;
   receipt.warnings = task.snapshot.content().warnings;
   if (!task.ids.separate)
     receipt.warnings.push_back(
@@ -146,8 +148,9 @@ Status CheckGoOn(const Surroundings& surroundings, uint64_t timeout_ms,
   return Error(Kind::kSystem, TimedOutMessage(timeout_ms)).Coded("timeout");
 }
 
-JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const PlannedTask& task,
-                          const Receipt& receipt, Clock::time_point deadline) {
+JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const Payer& payer,
+                          const PlannedTask& task, const Receipt& receipt,
+                          Clock::time_point deadline) {
   JobRequest request;
   request.runtime = admission.runtime;
   request.executable = admission.executable;
@@ -156,10 +159,23 @@ JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const 
   request.denied_tools = agent.config.denied_tools;
   request.prompt = task.prompt;
   request.broker_port = receipt.seen.inside.listener_port;
-  request.shape = admission.oauth ? CredentialShape::kOauthToken : CredentialShape::kApiKey;
+  request.shape = payer.oauth ? CredentialShape::kOauthToken : CredentialShape::kApiKey;
   auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   request.timeout_ms = static_cast<uint64_t>(std::max<int64_t>(left.count(), 1));
   return request;
+}
+
+// What the cell's programs come from, for a message.
+std::string RootText(const cell::CellPlan& plan) {
+  switch (plan.root) {
+    case cell::RootKind::kImage:
+      return Text("image `", Printable(plan.root_source), "`");
+    case cell::RootKind::kRootfs:
+      return Text("root directory `", Printable(plan.root_source), "`");
+    case cell::RootKind::kHost:
+      break;
+  }
+  return "host's programs that a cell sees";
 }
 
 void RecordEvidence(const Evidence& evidence, Receipt& receipt) {
@@ -168,13 +184,19 @@ void RecordEvidence(const Evidence& evidence, Receipt& receipt) {
   receipt.job_end = evidence.transport_error.empty() ? EndText(evidence.end) : "the gate broke off";
 }
 
+// What a cell that was made came to.
+struct CellOutcome {
+  Verdict verdict;
+  AccountLesson lesson;
+};
+
 // Steps 4 to 8 with a cell that is killed and removed on every way out; what could not be removed
 // is told in `removed`.
-Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask& task,
-                          Surroundings& surroundings, Clock::time_point begun, Receipt& receipt,
-                          Status& removed) {
+Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Payer& payer,
+                              PlannedTask& task, Surroundings& surroundings,
+                              Clock::time_point begun, Receipt& receipt, Status& removed) {
   const Clock::time_point deadline = begun + std::chrono::milliseconds(agent.config.timeout_ms);
-  const std::string secret = admission.route.credential.secret;
+  const std::string secret = payer.route.credential.secret;
   TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
   Progress(surroundings, Text("making a cell (", admission.engine->Name(), ")"));
   probe::CellPlaces places;
@@ -191,27 +213,35 @@ Result<Verdict> RunInCell(const Agent& agent, Admission& admission, PlannedTask&
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
     TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
     Progress(surroundings, "the cell is verified; the AI starts");
-    const cell::Job job = TRY(PlanJob(MakeJobRequest(agent, admission, task, receipt, deadline)));
+    const cell::Job job =
+        TRY(PlanJob(MakeJobRequest(agent, admission, payer, task, receipt, deadline)));
     RunTerms terms;
     terms.runtime = admission.runtime;
-    terms.account = admission.account;
+    terms.account = payer.account;
+    terms.executable = job.argv.empty() ? "" : job.argv.front();
+    terms.root = RootText(task.plan);
+    terms.memory_bytes = task.plan.limits.memory_bytes;
+    terms.pids = task.plan.limits.pids;
     terms.max_turns = admission.settings.max_turns;
     terms.timeout_ms = agent.config.timeout_ms;
     terms.deadline = deadline;
     terms.cancel_fd = surroundings.cancel_fd;
     Broker* broker = TRY(surroundings.broker());
     std::unique_ptr<BrokerCell> way =
-        TRY(broker->Attach(std::move(listener), std::move(admission.route)));
+        TRY(broker->Attach(std::move(listener), std::move(payer.route)));
     return RunJob(gate, *cell, *way, job, terms);
   };
   Result<Evidence> evidence = run();
   removed = cell->Remove();
   if (!evidence.ok()) return std::move(evidence).error();
   RecordEvidence(evidence.value(), receipt);
-  Verdict verdict = Classify(evidence.value());
+  CellOutcome outcome;
+  Verdict& verdict = outcome.verdict;
+  verdict = Classify(evidence.value());
+  outcome.lesson = LearnAboutAccount(evidence.value(), verdict.code);
   if (verdict.reply.has_value()) verdict.reply = Redact(*std::move(verdict.reply), secret);
   verdict.detail = Redact(std::move(verdict.detail), secret);
-  return verdict;
+  return outcome;
 }
 
 // Step 9, the record: receipt in the answer always, on disk once a cell was measured.
@@ -255,26 +285,64 @@ void Clean(const Subject& subject, std::string_view family, const Status& cell_r
   if (!attested) task.directory.RemoveEmptyParents();
 }
 
-// An admitted task.
-TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& admission,
-                       const std::string& prompt, Surroundings& surroundings,
-                       Clock::time_point begun) {
+// Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
+TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
+                   const Admission& admission, const std::string& prompt,
+                   Surroundings& surroundings, Clock::time_point begun, TaskRecord& record,
+                   bool& try_another) {
   Result<PlannedTask> task =
       PlanTask(subject.home, agent, admission, surroundings.programs, prompt);
   if (!task.ok()) return AnswerFor(task.error());
-  Receipt receipt = BeginReceipt(subject.home, agent, admission, task.value());
+  RunRow run{task->plan.run_id,
+             record.task_id(),
+             admission.engine->Name(),
+             payer.account,
+             UnixMilliseconds(),
+             task->plan.deadline_unix_ms,
+             0};
+  Status entered = record.BeginCell(run);
+  if (!entered.ok()) return AnswerFor(entered.error());
+  Receipt receipt = BeginReceipt(subject.home, agent, admission, payer, task.value());
   Status cell_removed = Ok();
-  Result<Verdict> verdict =
-      RunInCell(agent, admission, task.value(), surroundings, begun, receipt, cell_removed);
-  std::string forbidden_tool = verdict.ok() ? verdict->forbidden_tool : "";
+  Result<CellOutcome> outcome =
+      RunInCell(agent, admission, payer, task.value(), surroundings, begun, receipt, cell_removed);
+  std::string forbidden_tool = outcome.ok() ? outcome->verdict.forbidden_tool : "";
+  const AccountLesson lesson = outcome.ok() ? outcome->lesson : AccountLesson();
+  try_another = lesson.may_try_another;
   TaskAnswer answer =
-      verdict.ok() ? AnswerOf(std::move(verdict).value()) : AnswerFor(verdict.error());
+      outcome.ok() ? AnswerOf(std::move(outcome->verdict)) : AnswerFor(outcome.error());
   const std::string_view family = FamilyName(admission.runtime);
   if (answer.code == "tool_violation")
     Audit(subject, "task_sandbox_tool_violation", answer,
           {{"runtime", std::string(family)}, {"tool", forbidden_tool}});
   Record(receipt, task->directory, begun, answer);
   Clean(subject, family, cell_removed, task.value(), receipt.attested, answer);
+  record.EndCell(run, payer.fingerprint, lesson, admission.rate_limit_cooldown_s, answer.warnings);
+  return answer;
+}
+
+// An admitted task: with the first account, and while the provider refuses accounts before any tool
+// ran, with the next.
+TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& admission,
+                       const TaskRequest& request, Surroundings& surroundings,
+                       Clock::time_point begun) {
+  Result<TaskRecord> record = TaskRecord::Begin(subject.home, subject.agent, request.kind);
+  if (!record.ok()) return AnswerFor(record.error());
+  TaskAnswer answer;
+  std::vector<std::string> warnings;
+  for (Payer& payer : admission.payers) {
+    bool try_another = false;
+    answer = RunWith(payer, subject, agent, admission, request.prompt, surroundings, begun,
+                     record.value(), try_another);
+    if (!try_another || &payer == &admission.payers.back()) break;
+    const std::string next = std::next(&payer)->account;
+    warnings.insert(warnings.end(), answer.warnings.begin(), answer.warnings.end());
+    warnings.push_back(Text("account `", payer.account, "`: ", answer.code, "; account `", next,
+                            "` is tried next"));
+    Progress(surroundings, warnings.back());
+  }
+  answer.warnings.insert(answer.warnings.begin(), warnings.begin(), warnings.end());
+  record->End(answer);
   return answer;
 }
 
@@ -318,7 +386,7 @@ TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings) {
   subject.runtime = RuntimeIdAsWritten(agent->config);
   Result<Admission> admission = Admit(home.value(), agent->config, surroundings);
   TaskAnswer answer = admission.ok() ? RunAdmitted(subject, agent.value(), admission.value(),
-                                                   request.prompt, surroundings, begun)
+                                                   request, surroundings, begun)
                                      : AnswerFor(admission.error());
   AuditRefusal(subject, answer);
   answer.warnings.insert(answer.warnings.end(), agent->warnings.begin(), agent->warnings.end());

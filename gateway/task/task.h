@@ -20,6 +20,7 @@ struct TaskRequest {
   std::string home;  // as ChooseHome gave it
   std::string agent;
   std::string prompt;
+  std::string kind = "run";  // what asked for it, for the ledger
 };
 
 // The installed programs a cell is made of, absolute paths.

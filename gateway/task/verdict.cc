@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "launcher/base/text.h"
 
@@ -105,7 +106,47 @@ Verdict StepLimit(const Evidence& evidence) {
                                  ") before writing a reply; raise max_turns or split the task"));
 }
 
+// The program is not there, or cannot be executed: the configuration names another than the root
+// has.
+Verdict NoProgram(const Evidence& evidence) {
+  return Fail(
+      "invalid_config",
+      Text("`", Printable(evidence.executable), "` cannot be started in the ", evidence.root, " (",
+           evidence.end.refusal.text, "); set [container.sandbox.executables] ",
+           FamilyName(evidence.runtime), " to its path there"));
+}
+
+// What became of a job that was to start and did not.
+Verdict Refused(const Evidence& evidence) {
+  const cell::Refusal& refusal = evidence.end.refusal;
+  constexpr std::array<int32_t, 5> kNoProgram = {ENOENT, ENOTDIR, EACCES, ENOEXEC, ELOOP};
+  if (refusal.stage == "exec" &&
+      std::find(kNoProgram.begin(), kNoProgram.end(), refusal.err) != kNoProgram.end())
+    return NoProgram(evidence);
+  return Fail("supervisor_refused",
+              Text("the sandbox supervisor refused its setup (", refusal.stage, ")"));
+}
+
+// The provider never gave an answer, and not because of the account.
+bool ProviderWasAway(const EgressTotals& totals) {
+  return totals.model_calls == 0 && (totals.provider_errors > 0 || totals.upstream_failures > 0);
+}
+
 Verdict NoReply(const Evidence& evidence) {
+  constexpr unsigned kMiB = 20;
+  const EgressTotals& totals = evidence.egress.totals;
+  if (ProviderWasAway(totals))
+    return Fail("provider_unavailable",
+                Text("the ", FamilyName(evidence.runtime), " provider gave no answer (",
+                     totals.upstream_failures, " requests failed, ", totals.provider_errors,
+                     " were answered with a status of 5xx); try again later"));
+  if (evidence.events.has_value() && evidence.events->oom_kills > 0)
+    return Fail("out_of_memory",
+                Text("the sandbox ran out of memory (", evidence.memory_bytes >> kMiB,
+                     " MiB): raise memory_bytes or let the task use less"));
+  if (evidence.events.has_value() && evidence.events->pids_refusals > 0)
+    return Fail("pids_limit", Text("the sandbox reached its process limit (", evidence.pids,
+                                   "): raise pids or let the task start fewer"));
   return Fail("no_reply", Text("the ", FamilyName(evidence.runtime),
                                " CLI in the sandbox ended without a reply (exit ",
                                ExitText(evidence.end), ")"));
@@ -121,7 +162,10 @@ Verdict JudgeEnded(const Evidence& evidence) {
   const std::string_view family = FamilyName(evidence.runtime);
   if (totals.rate_limited > 0 || totals.billing > 0)
     return Fail("rate_limited",
-                Text("the ", family, " provider rate-limited or rejected the request for quota"));
+                Text("the ", family, " provider rate-limited or rejected the request for quota",
+                     totals.retry_after_seconds > 0
+                         ? Text("; it may be asked again in ", totals.retry_after_seconds, " s")
+                         : ""));
   if (totals.auth_failures > 0)
     return Fail("auth_failed",
                 Text("authentication failed: the ", family,
@@ -147,15 +191,16 @@ Verdict Judge(const Evidence& evidence) {
                 "credential, so it was not passed on");
   if (evidence.run.outcome == StreamOutcome::kOutputOverflow)
     return Fail("output_overflow", "the sandbox output exceeded 1 MiB and was stopped");
-  if (evidence.end.outcome == gate::JobOutcome::kRefused)
-    return Fail("supervisor_refused", Text("the sandbox supervisor refused its setup (",
-                                           evidence.end.refusal.stage, ")"));
+  if (evidence.end.outcome == gate::JobOutcome::kRefused) return Refused(evidence);
   const bool ended = evidence.end.outcome == gate::JobOutcome::kExited;
   const bool program_says_limit =
       evidence.run.step_limit || evidence.run.outcome == StreamOutcome::kStepLimit;
   if (evidence.over_steps || (program_says_limit && ended)) return StepLimit(evidence);
   if (evidence.cancelled) return Fail("stopped", "the sandbox run was stopped");
   if (DeadlinePassed(evidence)) return Fail("timeout", TimedOutMessage(evidence.timeout_ms));
+  if (evidence.end.outcome == gate::JobOutcome::kGateClosed)
+    return Fail("result_incomplete",
+                "the sandbox ended before its result was complete, so nothing of it was taken");
   if (!ended) return Fail("transport_failed", "the sandbox run failed before the CLI finished");
   return JudgeEnded(evidence);
 }

@@ -17,9 +17,13 @@ namespace taskcell::gateway {
 // program's stream, the broker, the cell's cgroup.
 struct Evidence {
   Runtime runtime = Runtime::kClaude;
-  std::string account;  // its id, for a message
+  std::string account;     // its id, for a message
+  std::string executable;  // in the cell, for a message
+  std::string root;        // where it was looked for: "image `x`"
   uint64_t max_turns = 0;
   uint64_t timeout_ms = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t pids = 0;
 
   std::string transport_error;  // the gate broke; empty: it did not
   gate::JobEnd end;
@@ -41,7 +45,9 @@ struct Verdict {
 };
 
 // Weighs the evidence. The order is the reference's: transport, tool violation, rate limit,
-// overflow, refused set-up, authentication, step limit, time-out, stopped, reply or none. What the
+// overflow, refused set-up, authentication, step limit, time-out, stopped, reply or none; where
+// there is none and the evidence supports it, provider_unavailable, out_of_memory or pids_limit
+// instead of no_reply. A program that is not there is invalid_config. What the
 // program prints can be forged by a tool, so an outcome that blames the provider needs the broker's
 // word, and a reply needs at least one answer of the provider behind it. Pure.
 Verdict Classify(const Evidence& evidence);

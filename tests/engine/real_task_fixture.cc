@@ -69,6 +69,8 @@ std::string RealTaskFixture::Put(const std::string& name, std::string_view conte
   const fs::path file = fs::path(path_) / "home" / name;
   fs::create_directories(file.parent_path());
   std::ofstream(file, std::ios::binary) << content;
+  // Who may read config.toml may read the key in it.
+  if (file.filename() == "config.toml") fs::permissions(file, fs::perms(0600));
   return file;
 }
 

@@ -199,9 +199,10 @@ TEST_F(TaskTest, ProviderFailuresHaveTheirCodes) {
   for (const auto& [mode, code] : std::initializer_list<std::pair<std::string, std::string>>{
            {"429", "rate_limited"},
            {"402", "rate_limited"},
-           {"500", "no_reply"},
-           {"garbage", "no_reply"},
+           {"500", "provider_unavailable"},
+           {"garbage", "provider_unavailable"},
            {"echo-body", "transport_failed"}}) {
+    fs::remove(path_ + "/home/taskcell.db");  // the account is not to be held to the last mode
     test::Outcome run = RunClient(provider.Url(mode), {"--json"});
     EXPECT_EQ(run.status, 1) << mode << run.err;
     const Json answer = Json::parse(run.out);
@@ -209,6 +210,51 @@ TEST_F(TaskTest, ProviderFailuresHaveTheirCodes) {
     EXPECT_TRUE(answer["reply"].is_null());
     EXPECT_EQ(run.out.find(kKey), std::string::npos) << mode;
   }
+}
+
+TEST_F(TaskTest, TheNextAccountIsTriedAndTheRefusedOneRests) {
+  Provider provider(path_, Steps());
+  ASSERT_TRUE(provider.answers());
+  std::ofstream(path_ + "/home/config.toml", std::ios::app)
+      << "[[accounts]]\nid = \"dead\"\nprovider = \"openai\"\npriority = 1\n"
+         "api_key = \"secret://env/HOME\"\n"
+         "[[accounts]]\nid = \"live\"\nprovider = \"openai\"\npriority = 2\n"
+         "api_key = \"secret://env/OPENAI_API_KEY\"\n";
+  test::Outcome first = RunClient(provider.Url(), {"--json"});
+  ASSERT_EQ(first.status, 0) << first.out << first.err;
+  const Json answer = Json::parse(first.out);
+  EXPECT_EQ(answer["receipt"]["account"], "live");
+  EXPECT_EQ(answer["reply"], Text("noted and ", value_));
+  EXPECT_NE(first.out.find("account `dead`: auth_failed; account `live` is tried next"),
+            std::string::npos)
+      << first.out;
+  const std::string receipts = path_ + "/home/sandbox/receipts";
+  auto count = [&] { return std::distance(fs::directory_iterator(receipts), {}); };
+  EXPECT_EQ(count(), 2);
+  test::Outcome second = RunClient(provider.Url(), {"--json"});
+  ASSERT_EQ(second.status, 0) << second.out;
+  EXPECT_EQ(count(), 3) << "the refused account was tried again";
+}
+
+TEST_F(TaskTest, ProgramThatIsNotThereIsInvalidConfigAndNotAMissingReply) {
+  Provider provider(path_, Steps());
+  ASSERT_TRUE(provider.answers());
+  Put("agents/a1/agent.toml",
+      "[agent]\nname = \"a1\"\n[model]\npreferred = \"claude-sonnet-4-5\"\n[container]\n"
+      "sandbox_enabled = true\nnetwork_access = true\ntimeout_ms = 30000\n");
+  std::ofstream(path_ + "/home/config.toml", std::ios::app)
+      << "[container.sandbox.executables]\nclaude = \"/usr/bin/no-such-claude\"\n"
+         "[[accounts]]\nid = \"mine\"\napi_key = \"secret://env/OPENAI_API_KEY\"\n";
+  test::Outcome run = RunClient(provider.Url(), {"--json"});
+  EXPECT_EQ(run.status, 3) << run.err;
+  const Json answer = Json::parse(run.out);
+  EXPECT_EQ(answer["code"], "invalid_config") << run.out;
+  EXPECT_NE(answer["message"].get<std::string>().find(
+                "`/usr/bin/no-such-claude` cannot be started in the "),
+            std::string::npos)
+      << answer["message"];
+  EXPECT_NE(answer["message"].get<std::string>().find("[container.sandbox.executables] claude"),
+            std::string::npos);
 }
 
 TEST_F(TaskTest, TaskThatHangsEndsAtItsTimeLimit) {

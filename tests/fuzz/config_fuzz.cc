@@ -27,9 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   Result<std::vector<gateway::Account>> accounts =
       gateway::LoadAccounts(document.value(), -1, gateway::Environment{});
   if (accounts.ok()) {
-    Result<gateway::Account> chosen =
-        gateway::ChooseAccount(accounts.value(), {"claude", "anthropic", true, {}});
-    fuzz::Require(chosen.ok() ? chosen->unavailable.empty() : chosen.error().code == "no_account");
+    Result<std::vector<gateway::Account>> fitting =
+        gateway::FittingAccounts(accounts.value(), {"claude", "anthropic", true, {}});
+    fuzz::Require(fitting.ok() ? fitting->at(0).unavailable.empty()
+                               : fitting.error().code == "no_account");
   }
   return 0;
 }

@@ -115,7 +115,7 @@ TEST_F(CaseDriverTest, EvidenceIsClassifiedByTheGatewaysOwnOrder) {
   EXPECT_EQ(Classify({{"exit", 1}, {"egress", {{"rate_limited", 1}}}})["outcome"], "rate_limited");
   EXPECT_EQ(Classify({{"signal", 9}, {"reason", "deadline"}})["outcome"], "timed_out");
   EXPECT_EQ(Classify({{"cancelled", true}})["code"], "stopped");
-  EXPECT_EQ(Classify({{"end", "gate_closed"}, {"events", false}})["code"], "transport_failed");
+  EXPECT_EQ(Classify({{"end", "gate_closed"}, {"events", false}})["code"], "result_incomplete");
   EXPECT_EQ(Classify({{"over_steps", true}, {"max_turns", 7}})["outcome"], "step_limit");
   std::string detail = Classify({{"exit", 137}, {"oom_kills", 2}})["detail"];
   EXPECT_NE(detail.find("memory limit was reached: 2"), std::string::npos) << detail;

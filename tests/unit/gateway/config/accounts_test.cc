@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -60,7 +61,7 @@ TEST_F(AccountsTest, BrokenEncryptedKeyIsNeverReplacedByThePlainOne) {
                                       .value();
   EXPECT_EQ(accounts.at(0).secret, "");
   EXPECT_NE(accounts.at(0).unavailable.find("does not decrypt"), std::string::npos);
-  Result<Account> chosen = ChooseAccount(accounts, Claude());
+  Result<std::vector<Account>> chosen = FittingAccounts(accounts, Claude());
   ASSERT_FALSE(chosen.ok());
   EXPECT_EQ(chosen.error().code, "no_account");
   EXPECT_NE(chosen.error().text.find("account `e`"), std::string::npos);
@@ -83,6 +84,7 @@ TEST_F(AccountsTest, KeyfileIsNeededAndNeverMade) {
 TEST_F(AccountsTest, ReferencesAreFollowedOnceAndNeverSent) {
   const Environment environment = {{"MY_KEY", " from-env \n"}};
   std::ofstream(path_ + "/key.txt") << "from-file\n";
+  ASSERT_EQ(::chmod((path_ + "/key.txt").c_str(), 0600), 0);
   std::vector<Account> accounts =
       Load(Text("[account_loading]\ninherit_host_credentials = false\n",
                 "[[accounts]]\nid = \"1\"\napi_key = \"secret://env/MY_KEY\"\n"
@@ -105,6 +107,39 @@ TEST_F(AccountsTest, ReferencesAreFollowedOnceAndNeverSent) {
   EXPECT_NE(accounts[2].unavailable.find("vault is not supported"), std::string::npos);
 }
 
+TEST_F(AccountsTest, PlainSecretInAFileOthersMayReadIsUnusableWithTheChmodThatMendsIt) {
+  const std::string config = path_ + "/config.toml";
+  const std::string key = path_ + "/key.txt";
+  const std::string text = Text("[account_loading]\ninherit_host_credentials = false\n",
+                                "[[accounts]]\nid = \"plain\"\napi_key = \"k\"\n",
+                                "[[accounts]]\nid = \"file\"\napi_key = \"secret://file/", key,
+                                "\"\n[[accounts]]\nid = \"env\"\napi_key = \"secret://env/K\"\n");
+  std::ofstream(config) << text;
+  std::ofstream(key) << "k";
+  struct Row {
+    mode_t mode;
+    gid_t group;
+    bool usable;
+  };
+  for (const Row& row :
+       {Row{0600, ::getegid(), true}, Row{0640, ::getegid(), true}, Row{0644, ::getegid(), false},
+        Row{0640, ::getegid() + 1, false}, Row{0604, ::getegid(), false}}) {
+    for (const std::string& path : {config, key}) {
+      if (::chown(path.c_str(), static_cast<uid_t>(-1), row.group) != 0) GTEST_SKIP();
+      ASSERT_EQ(::chmod(path.c_str(), row.mode), 0);
+    }
+    const std::vector<Account> accounts = Load(text, {{"K", "k"}}).value();
+    ASSERT_EQ(accounts.size(), 3U);
+    EXPECT_EQ(accounts[0].unavailable.empty(), row.usable) << std::oct << row.mode;
+    EXPECT_EQ(accounts[1].unavailable.empty(), row.usable) << std::oct << row.mode;
+    EXPECT_EQ(accounts[2].unavailable, "") << "nothing of it stands in a file";
+    if (row.usable) continue;
+    EXPECT_EQ(accounts[0].secret, "");
+    EXPECT_NE(accounts[0].unavailable.find("chmod 600 config.toml"), std::string::npos);
+    EXPECT_NE(accounts[1].unavailable.find("chmod 600 " + key), std::string::npos);
+  }
+}
+
 TEST_F(AccountsTest, OauthTokenMustNotBePlaintext) {
   const Environment environment = {{"TOKEN", "sk-ant-oat01-x"}};
   std::vector<Account> accounts =
@@ -123,9 +158,9 @@ TEST_F(AccountsTest, OauthTokenMustNotBePlaintext) {
   EXPECT_EQ(accounts[1].unavailable, "");
   EXPECT_NE(accounts[2].unavailable, "");
   EXPECT_EQ(accounts[3].unavailable, "");
-  EXPECT_EQ(ChooseAccount(accounts, Claude()).value().id, "ref");
+  EXPECT_EQ(FittingAccounts(accounts, Claude()).value().at(0).id, "ref");
   AccountWish codex{"codex", "anthropic", false, {}};
-  EXPECT_EQ(ChooseAccount(accounts, codex).error().code, "no_account");
+  EXPECT_EQ(FittingAccounts(accounts, codex).error().code, "no_account");
 }
 
 TEST_F(AccountsTest, UnusableAccountIsPassedOverForTheNext) {
@@ -134,7 +169,7 @@ TEST_F(AccountsTest, UnusableAccountIsPassedOverForTheNext) {
           "[[accounts]]\nid = \"bad\"\npriority = 1\napi_key = \"secret://env/UNSET\"\n"
           "[[accounts]]\nid = \"good\"\npriority = 2\napi_key = \"k\"\n")
           .value();
-  EXPECT_EQ(ChooseAccount(accounts, Claude()).value().id, "good");
+  EXPECT_EQ(FittingAccounts(accounts, Claude()).value().at(0).id, "good");
 }
 
 TEST_F(AccountsTest, PoolIsNeverWidened) {
@@ -144,32 +179,36 @@ TEST_F(AccountsTest, PoolIsNeverWidened) {
   for (std::string_view entry : {"a", "work", "RED"}) {
     AccountWish wish = Claude();
     wish.pool = {std::string(entry)};
-    EXPECT_EQ(ChooseAccount(accounts, wish).value().id, "A") << entry;
+    EXPECT_EQ(FittingAccounts(accounts, wish).value().at(0).id, "A") << entry;
   }
   AccountWish wish = Claude();
   wish.pool = {"other"};
-  EXPECT_EQ(ChooseAccount(accounts, wish).error().code, "no_account");
+  EXPECT_EQ(FittingAccounts(accounts, wish).error().code, "no_account");
 }
 
 TEST_F(AccountsTest, EnvironmentKeysAreTheLastResortAndCanBeTurnedOff) {
   const Environment environment = {{"ANTHROPIC_API_KEY", "ka"}, {"OPENAI_API_KEY", "ko"}};
-  EXPECT_EQ(ChooseAccount(Load("", environment).value(), Claude()).value().id, "env");
+  EXPECT_EQ(FittingAccounts(Load("", environment).value(), Claude()).value().at(0).id, "env");
   AccountWish codex{"codex", "openai", false, {}};
-  EXPECT_EQ(ChooseAccount(Load("", environment).value(), codex).value().id, "openai-env");
-  EXPECT_EQ(ChooseAccount(
+  EXPECT_EQ(FittingAccounts(Load("", environment).value(), codex).value().at(0).id, "openai-env");
+  EXPECT_EQ(FittingAccounts(
                 Load("[account_loading]\ninherit_host_credentials = false\n", environment).value(),
                 Claude())
                 .error()
                 .code,
             "no_account");
   // A configured account of the provider keeps the environment's key out, even a broken one.
-  EXPECT_EQ(
-      ChooseAccount(Load("[[accounts]]\nid = \"x\"\n", environment).value(), Claude()).error().code,
-      "no_account");
+  EXPECT_EQ(FittingAccounts(Load("[[accounts]]\nid = \"x\"\n", environment).value(), Claude())
+                .error()
+                .code,
+            "no_account");
 }
 
 TEST_F(AccountsTest, ApiTableIsUsedWhenNothingIsConfigured) {
-  EXPECT_EQ(ChooseAccount(Load("[api]\nanthropic_api_key = \"k\"\n").value(), Claude()).value().id,
+  EXPECT_EQ(FittingAccounts(Load("[api]\nanthropic_api_key = \"k\"\n").value(), Claude())
+                .value()
+                .at(0)
+                .id,
             "main");
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,7 @@ class CheckConfigurationTest : public testing::Test {
     const fs::path file = fs::path(path_) / name;
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text;
+    ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
   }
 
   // "file: text", a warning with "warning " before it.

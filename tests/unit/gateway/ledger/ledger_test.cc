@@ -132,7 +132,8 @@ TEST_F(TaskLedgerTest, TwoWritersLoseNothing) {
       return;
     }
     for (int i = 0; i < kRounds; ++i)
-      if (!ledger->ChangeAccount("a", [](AccountState& state) { ++state.errors; }).ok()) ++failures;
+      if (!ledger->ChangeAccount("a", "f", [](AccountState& state) { ++state.errors; }).ok())
+        ++failures;
   };
   std::thread one(count);
   std::thread two(count);
@@ -140,6 +141,19 @@ TEST_F(TaskLedgerTest, TwoWritersLoseNothing) {
   two.join();
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(Open()->Accounts().value().at(0).errors, 2 * kRounds);
+}
+
+TEST_F(TaskLedgerTest, WhatWasLearntWithOneSecretIsForgottenWithTheNext) {
+  Ledger ledger = Open().value();
+  auto fail = [](AccountState& state) { ++state.errors; };
+  ASSERT_TRUE(ledger.ChangeAccount("a", "old", fail).ok());
+  ASSERT_TRUE(ledger.ChangeAccount("a", "old", fail).ok());
+  EXPECT_EQ(ledger.Accounts().value().at(0).errors, 2);
+  ASSERT_TRUE(ledger.ChangeAccount("a", "new", fail).ok());
+  const std::vector<AccountState> states = ledger.Accounts().value();
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_EQ(states[0].errors, 1);
+  EXPECT_EQ(states[0].fingerprint, "new");
 }
 
 TEST_F(TaskLedgerTest, AFileThatIsNoLedgerIsNamedAndLeftAlone) {

@@ -109,11 +109,13 @@ class RunTaskTest : public testing::Test {
   TaskAnswer Run(const std::string& prompt = "do it", const std::string& agent = "a1") {
     return RunTask({path_, agent, prompt}, surroundings_);
   }
-  // Everything below the home but the audit log.
+  // Everything below the home but its records: the audit log and the ledger.
   std::set<std::string> Tree() const {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_))
-      if (entry.path().filename() != "security_audit.jsonl") names.insert(entry.path());
+      if (entry.path().filename() != "security_audit.jsonl" &&
+          !entry.path().filename().string().starts_with("taskcell.db"))
+        names.insert(entry.path());
     return names;
   }
   std::string AuditLog() const {

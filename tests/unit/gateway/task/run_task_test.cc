@@ -9,6 +9,7 @@
 #include <set>
 
 #include "gateway/config/agent_config.h"
+#include "gateway/ledger/ledger.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
@@ -109,6 +110,41 @@ TEST_F(RunTaskTest, BadAgentsAreRefusedByName) {
   ExpectRefused("invalid_config", "nosuch");
   Agent("a1", "[runtime]\nprovider = \"openai_compat\"\n[model]\npreferred = \"openai/\"\n");
   ExpectRefused("invalid_config", "<provider>/<model>");
+}
+
+TEST_F(RunTaskTest, RefusalOfTheConfigurationEntersNothingIntoTheLedger) {
+  state_.code = "image_missing";
+  state_.fail_at = "image";
+  EXPECT_EQ(Run().code, "image_missing");
+  EXPECT_FALSE(fs::exists(path_ + "/taskcell.db"));
+}
+
+TEST_F(RunTaskTest, WhatBecameOfATaskAndItsCellsIsInTheLedger) {
+  const TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "container_create_failed");
+  Home home = OpenHome(path_).value();
+  Ledger ledger = Ledger::OpenExisting(home.fd.get(), home.path).value().value();
+  const TaskRow task = ledger.Task(answer.task_id).value().value();
+  EXPECT_EQ(task.state, TaskState::kFailed);
+  EXPECT_EQ(task.code, "container_create_failed");
+  EXPECT_EQ(task.agent, "a1");
+  EXPECT_GE(task.ended_ms, task.started_ms);
+  const std::vector<RunRow> runs = ledger.Runs(answer.task_id).value();
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].id, state_.plan->run_id);
+  EXPECT_EQ(runs[0].account, "env");
+  EXPECT_EQ(runs[0].engine, "fake");
+  EXPECT_GE(runs[0].ended_ms, runs[0].started_ms);
+  EXPECT_EQ(runs[0].deadline_ms, state_.plan->deadline_unix_ms);
+  EXPECT_TRUE(ledger.Accounts().value().empty()) << "no cell, so nothing was learnt";
+}
+
+TEST_F(RunTaskTest, WithoutALedgerNothingRuns) {
+  Put("taskcell.db", std::string(100, 'x'));
+  const TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "workspace_failed");
+  EXPECT_NE(answer.message.find("taskcell.db"), std::string::npos) << answer.message;
+  EXPECT_FALSE(state_.plan.has_value());
 }
 
 TEST_F(RunTaskTest, ZeroTimeLimitIsRefused) {

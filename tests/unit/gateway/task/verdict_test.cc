@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <functional>
 
 namespace taskcell::gateway {
@@ -13,6 +14,8 @@ Evidence Good() {
   evidence.account = "acc";
   evidence.max_turns = 30;
   evidence.timeout_ms = 20000;
+  evidence.memory_bytes = 64U << 20U;
+  evidence.pids = 40;
   evidence.end.outcome = gate::JobOutcome::kExited;
   evidence.end.started = true;
   evidence.run.outcome = StreamOutcome::kSuccess;
@@ -136,12 +139,14 @@ TEST(VerdictTest, EndsFromOutsideHaveTheirCodes) {
 TEST(VerdictTest, BrokenGateOrMissingEndIsNoSuccess) {
   EXPECT_EQ(Classify(With([](Evidence& e) { e.transport_error = "gap"; })).code,
             "transport_failed");
-  for (gate::JobOutcome outcome : {gate::JobOutcome::kGateClosed, gate::JobOutcome::kOverdue})
-    EXPECT_EQ(Classify(With([&](Evidence& e) { e.end.outcome = outcome; })).code,
-              "transport_failed");
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.end.outcome = gate::JobOutcome::kOverdue; })).code,
+            "transport_failed");
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.end.outcome = gate::JobOutcome::kGateClosed; })).code,
+            "result_incomplete")
+      << "the frame that says how the job ended never came";
   Verdict verdict = Classify(With([](Evidence& e) {
     e.end.outcome = gate::JobOutcome::kRefused;
-    e.end.refusal = {"exec", 2, "no such file"};
+    e.end.refusal = {"landlock", 1, "no such file"};
   }));
   EXPECT_EQ(verdict.code, "supervisor_refused");
   EXPECT_NE(verdict.detail.find("no such file"), std::string::npos);
@@ -155,13 +160,80 @@ TEST(VerdictTest, OverflowAndEchoedCredentialFail) {
             "transport_failed");
 }
 
+TEST(VerdictTest, ProgramThatIsNotThereIsAMatterOfTheConfiguration) {
+  auto refused = [](std::string stage, int32_t err) {
+    return Classify(With([&](Evidence& e) {
+      e.executable = "/usr/bin/claude";
+      e.root = "image `x`";
+      e.end.outcome = gate::JobOutcome::kRefused;
+      e.end.refusal = {std::move(stage), err, "no such file"};
+    }));
+  };
+  for (int32_t err : {ENOENT, ENOTDIR, EACCES, ENOEXEC, ELOOP})
+    EXPECT_EQ(refused("exec", err).code, "invalid_config") << err;
+  EXPECT_EQ(refused("exec", ENOENT).message,
+            "`/usr/bin/claude` cannot be started in the image `x` (no such file); set "
+            "[container.sandbox.executables] claude to its path there");
+  EXPECT_EQ(refused("exec", ENOMEM).code, "supervisor_refused");
+  EXPECT_EQ(refused("files", ENOENT).code, "supervisor_refused");
+}
+
+TEST(VerdictTest, ProviderThatNeverAnsweredIsNamed) {
+  auto away = [](uint64_t answers) {
+    return Classify(With([&](Evidence& e) {
+      e.run.outcome = StreamOutcome::kFailed;
+      e.run.reply.reset();
+      e.end.exit.code = 1;
+      e.egress.totals.model_calls = answers;
+      e.egress.totals.upstream_failures = 2;
+      e.egress.totals.provider_errors = 1;
+    }));
+  };
+  EXPECT_EQ(away(0).code, "provider_unavailable");
+  EXPECT_NE(away(0).message.find("(2 requests failed, 1 were answered with a status of 5xx)"),
+            std::string::npos);
+  EXPECT_EQ(away(1).code, "no_reply") << "it was there, and the program failed all the same";
+}
+
+TEST(VerdictTest, RateLimitSaysWhenItEndsWhereTheProviderSaidSo) {
+  auto limited = [](int64_t retry_after) {
+    return Classify(With([&](Evidence& e) {
+             e.run.outcome = StreamOutcome::kFailed;
+             e.run.reply.reset();
+             e.end.exit.code = 1;
+             e.egress.totals.rate_limited = 1;
+             e.egress.totals.retry_after_seconds = retry_after;
+           }))
+        .message;
+  };
+  EXPECT_EQ(limited(0), "the claude provider rate-limited or rejected the request for quota");
+  EXPECT_TRUE(limited(40).ends_with("for quota; it may be asked again in 40 s")) << limited(40);
+}
+
+TEST(VerdictTest, ProcessLimitIsNamedWhereNoReplyCame) {
+  auto refusals = [](bool reply) {
+    return Classify(With([&](Evidence& e) {
+      e.events->pids_refusals = 3;
+      if (!reply) e.end.exit.code = 1;
+    }));
+  };
+  EXPECT_EQ(refusals(false).code, "pids_limit");
+  EXPECT_EQ(refusals(false).message,
+            "the sandbox reached its process limit (40): raise pids or let the task start fewer");
+  EXPECT_EQ(refusals(true).code, "");
+}
+
 TEST(VerdictTest, MemoryLimitIsNamedInTheDetail) {
   Verdict verdict = Classify(With([](Evidence& e) {
     e.end.exit.signal = 9;
     e.events->oom_kills = 2;
   }));
-  EXPECT_EQ(verdict.code, "no_reply");
+  EXPECT_EQ(verdict.code, "out_of_memory");
+  EXPECT_EQ(verdict.message,
+            "the sandbox ran out of memory (64 MiB): raise memory_bytes or let the task use less");
   EXPECT_NE(verdict.detail.find("memory limit was reached: 2"), std::string::npos);
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.events->oom_kills = 2; })).code, "")
+      << "a child that was killed does not spoil a reply";
   EXPECT_NE(Classify(With([](Evidence& e) {
               e.end.outcome = gate::JobOutcome::kGateClosed;
               e.events.reset();

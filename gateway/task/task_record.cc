@@ -1,0 +1,72 @@
+#include "gateway/task/task_record.h"
+
+#include <chrono>
+
+#include "gateway/task/run_directory.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::string_view kWorkspaceFailed = "workspace_failed";
+
+TaskState StateFor(const TaskAnswer& answer) {
+  if (answer.ok()) return TaskState::kDone;
+  if (answer.code == "stopped") return TaskState::kCancelled;
+  return IsUnavailable(answer.code) ? TaskState::kRefused : TaskState::kFailed;
+}
+
+void Warn(const Status& status, std::vector<std::string>& warnings) {
+  if (!status.ok()) warnings.push_back(status.error().text);
+}
+
+}  // namespace
+
+int64_t UnixMilliseconds() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent,
+                                     const std::string& kind) {
+  Result<Ledger> ledger = Ledger::Open(home.fd.get(), home.path);
+  if (!ledger.ok()) return std::move(ledger).error().Coded(kWorkspaceFailed);
+  TaskRow task;
+  task.id = TRY(MakeRunId());
+  task.agent = agent;
+  task.kind = kind;
+  task.accepted_ms = UnixMilliseconds();
+  task.started_ms = task.accepted_ms;
+  Status started = ledger->Start(task);
+  if (!started.ok()) return std::move(started).error().Coded(kWorkspaceFailed);
+  return TaskRecord(std::move(ledger).value(), std::move(task.id));
+}
+
+Status TaskRecord::BeginCell(const RunRow& run) {
+  Status started = ledger_.StartRun(run);
+  if (started.ok()) return started;
+  return std::move(started).error().Coded(kWorkspaceFailed);
+}
+
+void TaskRecord::EndCell(const RunRow& run, std::string_view fingerprint,
+                         const AccountLesson& lesson, int64_t rate_limit_cooldown_s,
+                         std::vector<std::string>& warnings) {
+  Warn(ledger_.FinishRun(run.id, UnixMilliseconds()), warnings);
+  if (!lesson.outcome.has_value()) return;
+  constexpr int64_t kMillis = 1000;
+  const int64_t now = UnixMilliseconds() / kMillis;
+  Warn(ledger_.ChangeAccount(run.account, fingerprint,
+                             [&](AccountState& state) {
+                               Advance(state, *lesson.outcome, now, lesson.retry_after_s,
+                                       rate_limit_cooldown_s);
+                             }),
+       warnings);
+}
+
+void TaskRecord::End(TaskAnswer& answer) {
+  answer.task_id = id_;
+  Warn(ledger_.Finish(id_, StateFor(answer), answer.code, answer.message, UnixMilliseconds()),
+       answer.warnings);
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gateway/config/home.h"
+#include "gateway/ledger/ledger.h"
+#include "gateway/task/account_choice.h"
+#include "gateway/task/answer.h"
+
+namespace taskcell::gateway {
+
+// One admitted task in the ledger of its home.
+class TaskRecord {
+ public:
+  // Enters the task as running. Error code workspace_failed: without a record nothing runs.
+  static Result<TaskRecord> Begin(const Home& home, const std::string& agent,
+                                  const std::string& kind);
+
+  const std::string& task_id() const { return id_; }
+
+  // Enters a cell before it is made, so that whatever is left of it can be told to be ours. Error
+  // code workspace_failed.
+  Status BeginCell(const RunRow& run);
+  // Notes that nothing of the cell is left, and what it taught about its account. What cannot be
+  // written is added to `warnings`: the task's outcome is not worth less for it.
+  void EndCell(const RunRow& run, std::string_view fingerprint, const AccountLesson& lesson,
+               int64_t rate_limit_cooldown_s, std::vector<std::string>& warnings);
+  // Enters the outcome.
+  void End(TaskAnswer& answer);
+
+ private:
+  TaskRecord(Ledger ledger, std::string id) : ledger_(std::move(ledger)), id_(std::move(id)) {}
+
+  Ledger ledger_;
+  std::string id_;
+};
+
+// Now, in unix milliseconds.
+int64_t UnixMilliseconds();
+
+}  // namespace taskcell::gateway

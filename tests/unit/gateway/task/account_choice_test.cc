@@ -1,0 +1,128 @@
+#include "gateway/task/account_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr int64_t kNow = 1000000;
+
+Account MakeAccount(const std::string& id, AccountType type = AccountType::kApiKey) {
+  Account account;
+  account.id = id;
+  account.type = type;
+  account.secret = "s";
+  return account;
+}
+
+AccountState State(const std::string& id, int64_t cooling_until, int64_t last_used = 0) {
+  AccountState state;
+  state.id = id;
+  state.fingerprint = MakeAccount(id).Fingerprint();
+  state.cooling_until = cooling_until;
+  state.cooling_because = "rate limit";
+  state.last_used = last_used;
+  return state;
+}
+
+std::vector<std::string> Order(const std::vector<Account>& accounts,
+                               const std::vector<AccountState>& states, RotationStrategy strategy) {
+  std::vector<std::string> ids;
+  const std::vector<Account> order = OrderAccounts(accounts, states, strategy, kNow).value();
+  for (const Account& account : order) ids.push_back(account.id);
+  return ids;
+}
+
+using Ids = std::vector<std::string>;
+
+TEST(AccountChoiceTest, PriorityKeepsTheOrderAndLeavesOutWhatIsCooling) {
+  const std::vector<Account> accounts = {MakeAccount("a"), MakeAccount("b"), MakeAccount("c")};
+  EXPECT_EQ(Order(accounts, {}, RotationStrategy::kPriority), (Ids{"a", "b", "c"}));
+  EXPECT_EQ(Order(accounts, {State("a", kNow + 1)}, RotationStrategy::kPriority), (Ids{"b", "c"}));
+  EXPECT_EQ(Order(accounts, {State("a", kNow)}, RotationStrategy::kPriority), (Ids{"a", "b", "c"}))
+      << "its time is over";
+}
+
+TEST(AccountChoiceTest, AReplacedSecretIsNotHeldToWhatTheOldOneDid) {
+  Account replaced = MakeAccount("a");
+  replaced.secret = "another";
+  EXPECT_EQ(Order({replaced}, {State("a", kNow + 1)}, RotationStrategy::kPriority), (Ids{"a"}));
+  EXPECT_EQ(replaced.Fingerprint().find("another"), std::string::npos);
+}
+
+TEST(AccountChoiceTest, RoundRobinTakesTheOneUsedLongestAgo) {
+  const std::vector<Account> accounts = {MakeAccount("a"), MakeAccount("b"), MakeAccount("c")};
+  EXPECT_EQ(Order(accounts, {State("a", 0, 30), State("b", 0, 10), State("c", 0, 20)},
+                  RotationStrategy::kRoundRobin),
+            (Ids{"b", "c", "a"}));
+  EXPECT_EQ(Order(accounts, {State("a", 0, 30)}, RotationStrategy::kRoundRobin),
+            (Ids{"b", "c", "a"}));
+}
+
+TEST(AccountChoiceTest, LeastCostTakesSubscriptionsFirst) {
+  const std::vector<Account> accounts = {MakeAccount("key"),
+                                         MakeAccount("old", AccountType::kOauth),
+                                         MakeAccount("new", AccountType::kOauth)};
+  EXPECT_EQ(
+      Order(accounts, {State("old", 0, 10), State("new", 0, 20)}, RotationStrategy::kLeastCost),
+      (Ids{"old", "new", "key"}));
+}
+
+TEST(AccountChoiceTest, WhenAllAreCoolingEachIsNamedWithItsReasonAndItsEnd) {
+  Result<std::vector<Account>> none = OrderAccounts({MakeAccount("a"), MakeAccount("b")},
+                                                    {State("a", kNow + 60), State("b", kNow + 1)},
+                                                    RotationStrategy::kPriority, kNow);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, "no_account");
+  EXPECT_NE(none.error().text.find("account `a`: rate limit, until 1970-01-12T13:47:40"),
+            std::string::npos)
+      << none.error().text;
+  EXPECT_NE(none.error().text.find("account `b`"), std::string::npos);
+}
+
+Evidence With(const std::function<void(EgressTotals&)>& change) {
+  Evidence evidence;
+  change(evidence.egress.totals);
+  return evidence;
+}
+
+TEST(AccountLessonTest, TheBrokersRecordAndNotTheStreamTeaches) {
+  Evidence forged = With([](EgressTotals&) {});
+  forged.run.outcome = StreamOutcome::kAuthFailed;
+  EXPECT_FALSE(LearnAboutAccount(forged, "no_reply").outcome.has_value());
+  EXPECT_EQ(LearnAboutAccount(With([](EgressTotals& t) { t.model_calls = 1; }), "").outcome,
+            AccountOutcome::kSuccess);
+  EXPECT_EQ(LearnAboutAccount(With([](EgressTotals& t) { t.model_calls = 1; }), "timeout").outcome,
+            AccountOutcome::kSuccess)
+      << "what the program did is not the account's fault";
+  EXPECT_EQ(LearnAboutAccount(With([](EgressTotals& t) { t.provider_errors = 1; }),
+                              "provider_unavailable")
+                .outcome,
+            AccountOutcome::kError);
+}
+
+TEST(AccountLessonTest, AnotherIsTriedOnlyWhereTheProviderRefusedAndNoToolRan) {
+  auto lesson = [](std::string_view code, uint64_t tool_calls) {
+    return LearnAboutAccount(With([&](EgressTotals& t) {
+                               t.auth_failures = 1;
+                               t.rate_limited = 1;
+                               t.retry_after_seconds = 9;
+                               t.tool_calls = tool_calls;
+                             }),
+                             code);
+  };
+  EXPECT_TRUE(lesson("auth_failed", 0).may_try_another);
+  EXPECT_TRUE(lesson("rate_limited", 0).may_try_another);
+  EXPECT_FALSE(lesson("rate_limited", 1).may_try_another);
+  EXPECT_FALSE(lesson("timeout", 0).may_try_another);
+  EXPECT_EQ(lesson("auth_failed", 0).outcome, AccountOutcome::kAuthFailed);
+  EXPECT_EQ(lesson("rate_limited", 0).outcome, AccountOutcome::kRateLimited);
+  EXPECT_EQ(lesson("rate_limited", 0).retry_after_s, 9);
+  Evidence billing = With([](EgressTotals& t) { t.billing = 1; });
+  EXPECT_EQ(LearnAboutAccount(billing, "rate_limited").outcome, AccountOutcome::kBilling);
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
