@@ -213,7 +213,7 @@ std::string WhyNotSubmount(const PlannedMount& above, const MountInfoLine& line)
     if (option == "ro" && above.writable) continue;
     if (!HasMountOption(line.options, option)) return Text("mounted without ", option);
   }
-  return "";
+  return line.optional_fields.empty() ? "" : line.optional_fields[0];
 }
 
 void MountComparison::CompareUnplanned(const Mounted& mount) {
@@ -224,8 +224,6 @@ void MountComparison::CompareUnplanned(const Mounted& mount) {
   std::string wrong = Text(Printable(mount.line.type), ", ", mount.line.options);
   if (above != nullptr) wrong = WhyNotSubmount(*above, mount.line);
   if (addition != nullptr) wrong = WhyNotAddition(*addition, mount.line, mount.seen);
-  bool allowed = wrong.empty();
-  if (allowed && !mount.line.optional_fields.empty()) wrong = mount.line.optional_fields[0];
   if (!wrong.empty()) found_.Add(field, "nothing of the kind", wrong);
 }
 

@@ -14,22 +14,23 @@ using enum AdditionKind;
 
 constexpr std::string_view kNoExecution = "nosuid,nodev,noexec";
 constexpr std::string_view kReadOnlyNoExecution = "ro,nosuid,nodev,noexec";
+constexpr bool kFollows = true;
 
 // runc and crun mask and protect the same parts of /proc and /sys (the OCI runtime's defaults,
 // which grew over the years). Masks of /proc/<file> are the null device, of directories an empty
-// tmpfs.
+// tmpfs. Where the null device itself had to be bound (see kBoundDevices), so are its copies.
 constexpr std::array kOci = std::to_array<Addition>({
     {"/proc", kFileSystem, "proc", kNoExecution},
     {"/proc/acpi", kMask, "", ""},
     {"/proc/asound", kMask, "", ""},
-    {"/proc/interrupts", kMask, "", ""},
-    {"/proc/kcore", kMask, "", ""},
-    {"/proc/keys", kMask, "", ""},
-    {"/proc/latency_stats", kMask, "", ""},
-    {"/proc/sched_debug", kMask, "", ""},
+    {"/proc/interrupts", kMask, "", "", kFollows},
+    {"/proc/kcore", kMask, "", "", kFollows},
+    {"/proc/keys", kMask, "", "", kFollows},
+    {"/proc/latency_stats", kMask, "", "", kFollows},
+    {"/proc/sched_debug", kMask, "", "", kFollows},
     {"/proc/scsi", kMask, "", ""},
-    {"/proc/timer_list", kMask, "", ""},
-    {"/proc/timer_stats", kMask, "", ""},
+    {"/proc/timer_list", kMask, "", "", kFollows},
+    {"/proc/timer_stats", kMask, "", "", kFollows},
     {"/proc/bus", kPart, "proc", "ro"},
     {"/proc/fs", kPart, "proc", "ro"},
     {"/proc/irq", kPart, "proc", "ro"},
@@ -52,15 +53,21 @@ constexpr std::array kOci = std::to_array<Addition>({
     {"/etc/hosts", kFile, "", "ro"},
 });
 
+// Rootless: no device can be made in a user namespace, so those of the engine's /dev are bound.
+// runc binds them without a propagation of their own: they stay slaves, as all of the mount
+// namespace that rootlesskit makes (dockerd-rootless.sh asks for rslave) is of the host's. Only who
+// may mount over the host's own /dev/null reaches them. crun makes them private.
+constexpr std::array kBoundDevices = std::to_array<Addition>({
+    {"/dev/null", kDevice, "", "nosuid", kFollows},
+    {"/dev/zero", kDevice, "", "nosuid", kFollows},
+    {"/dev/full", kDevice, "", "nosuid", kFollows},
+    {"/dev/random", kDevice, "", "nosuid", kFollows},
+    {"/dev/urandom", kDevice, "", "nosuid", kFollows},
+    {"/dev/tty", kDevice, "", "nosuid", kFollows},
+});
+
 constexpr std::array kPodmanOnly = std::to_array<Addition>({
     {"/run/.containerenv", kFile, "", "ro"},
-    // Rootless: device nodes cannot be made, so the host's are bound.
-    {"/dev/null", kDevice, "", "nosuid"},
-    {"/dev/zero", kDevice, "", "nosuid"},
-    {"/dev/full", kDevice, "", "nosuid"},
-    {"/dev/random", kDevice, "", "nosuid"},
-    {"/dev/urandom", kDevice, "", "nosuid"},
-    {"/dev/tty", kDevice, "", "nosuid"},
 });
 
 template <std::size_t kFirst, std::size_t kSecond>
@@ -72,8 +79,8 @@ constexpr std::array<Addition, kFirst + kSecond> Concatenate(
   return all;
 }
 
-constexpr std::array kDocker = kOci;
-constexpr std::array kPodman = Concatenate(kOci, kPodmanOnly);
+constexpr std::array kDocker = Concatenate(kOci, kBoundDevices);
+constexpr std::array kPodman = Concatenate(kDocker, kPodmanOnly);
 
 // Our own launcher; the rows of a host root are last.
 constexpr Addition kNative[] = {
@@ -148,6 +155,14 @@ std::string WhyNotPart(const Addition& addition, const MountInfoLine& line) {
   return line.root == part ? "" : Text("'", Printable(line.root), "' of its file system");
 }
 
+// The device of that name, wherever its file system was mounted.
+std::string WhyNotDevice(const Addition& addition, const MountInfoLine& line,
+                         const MountSeen& seen) {
+  if (!S_ISCHR(seen.mode)) return "no character device";
+  std::string_view name = addition.target.substr(addition.target.rfind('/'));
+  return line.root.ends_with(name) ? "" : Text("a device, but '", Printable(line.root), "'");
+}
+
 std::string WhyNotKind(const Addition& addition, const MountInfoLine& line, const MountSeen& seen) {
   switch (addition.kind) {
     case kFileSystem:
@@ -159,7 +174,7 @@ std::string WhyNotKind(const Addition& addition, const MountInfoLine& line, cons
     case kFile:
       return S_ISREG(seen.mode) ? "" : "no regular file";
     case kDevice:
-      return S_ISCHR(seen.mode) ? "" : "no character device";
+      return WhyNotDevice(addition, line, seen);
     case kTree:
       return S_ISDIR(seen.mode) ? "" : "no directory";
   }
@@ -202,7 +217,11 @@ std::string WhyNotAddition(const Addition& addition, const MountInfoLine& line,
       return Text("mounted without ", option);
     }
   }
-  return WhyNotKind(addition, line, seen);
+  std::string wrong = WhyNotKind(addition, line, seen);
+  if (!wrong.empty() || line.optional_fields.empty()) return wrong;
+  bool follows = line.optional_fields.size() == 1 && line.optional_fields[0].starts_with("master:");
+  if (follows && addition.may_follow && S_ISCHR(seen.mode)) return "";
+  return line.optional_fields[0];
 }
 
 }  // namespace taskcell::cell

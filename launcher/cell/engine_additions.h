@@ -24,12 +24,14 @@ enum class AdditionKind : uint8_t {
 };
 
 // One mount point an engine adds. Whatever is mounted beyond the plan must be such a row, with a
-// file system of the types given and at least the options given.
+// file system of the types given and at least the options given, and must neither receive the
+// host's mounts nor send its own.
 struct Addition {
   std::string_view target;  // exact, or, ending in "/*", any one level or more below
   AdditionKind kind = AdditionKind::kFileSystem;
   std::string_view types;     // comma-separated; empty: any
   std::string_view required;  // options of the mount, comma-separated
+  bool may_follow = false;    // a device bound from the engine's /dev may be a slave of that mount
 };
 
 // The table of an engine for this root, /proc first. Documented nowhere as a whole: taken from

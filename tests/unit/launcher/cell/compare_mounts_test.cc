@@ -250,7 +250,10 @@ Sample SampleOf(const Addition& addition) {
     sample.line.root = target.substr(5);
   }
   if (addition.kind == AdditionKind::kFile) sample.seen.mode = S_IFREG | 0644;
-  if (addition.kind == AdditionKind::kDevice) sample.seen.mode = S_IFCHR | 0666;
+  if (addition.kind == AdditionKind::kDevice) {
+    sample.seen.mode = S_IFCHR | 0666;
+    sample.line.root = target.substr(target.rfind('/'));
+  }
   return sample;
 }
 
@@ -282,6 +285,54 @@ TEST_P(EngineAdditionsTest, EachRowAllowsItsMountAndNothingLess) {
     socket.line.root = "/elsewhere";
     bool any_part = addition.kind == AdditionKind::kPart && !addition.target.starts_with("/proc");
     EXPECT_EQ(WhyNotAddition(addition, socket.line, socket.seen).empty(), any_part);
+  }
+}
+
+// What runc binds from the host's /dev, and only that, may still receive what is mounted there.
+TEST_P(EngineAdditionsTest, OnlyABoundDeviceMayFollowTheHostAndNoneMaySendToIt) {
+  for (const Addition& addition : EngineAdditions(GetParam(), RootKind::kHost)) {
+    SCOPED_TRACE(std::string(addition.target));
+    Sample sample = SampleOf(addition);
+    sample.line.optional_fields = {"master:10"};
+    bool device = addition.kind == AdditionKind::kDevice;
+    bool follows = device && GetParam() != Engine::kNative;
+    EXPECT_EQ(WhyNotAddition(addition, sample.line, sample.seen), follows ? "" : "master:10");
+    if (addition.kind == AdditionKind::kMask) {
+      sample.seen.mode = S_IFCHR | 0666;
+      sample.line.root = "/null";
+      EXPECT_EQ(WhyNotAddition(addition, sample.line, sample.seen).empty(), addition.may_follow);
+      EXPECT_TRUE(!addition.may_follow || GetParam() != Engine::kNative);
+    }
+    for (const char* more : {"shared:11", "propagate_from:12"}) {
+      sample.line.optional_fields = {"master:10", more};
+      EXPECT_EQ(WhyNotAddition(addition, sample.line, sample.seen), "master:10");
+    }
+    sample.line.optional_fields = {"shared:11"};
+    EXPECT_EQ(WhyNotAddition(addition, sample.line, sample.seen), "shared:11");
+  }
+}
+
+TEST_P(EngineAdditionsTest, ADeviceIsTheOneOfThatName) {
+  for (const Addition& addition : EngineAdditions(GetParam(), RootKind::kHost)) {
+    if (addition.kind != AdditionKind::kDevice) continue;
+    Sample sample = SampleOf(addition);
+    sample.line.root = "/dev" + sample.line.root;  // of a host whose /dev is no mount
+    EXPECT_EQ(WhyNotAddition(addition, sample.line, sample.seen), "");
+    sample.line.root = "/kmsg";
+    EXPECT_NE(WhyNotAddition(addition, sample.line, sample.seen), "") << addition.target;
+  }
+}
+
+// By name: a row that is lost is a cell that is refused.
+TEST(EngineAdditionsTest, RootlessEnginesBindTheSixDevicesAndMaskFilesWithOneOfThem) {
+  for (Engine engine : {Engine::kDocker, Engine::kPodman}) {
+    for (const char* target : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                               "/dev/tty", "/proc/kcore", "/proc/keys", "/proc/timer_list"}) {
+      const Addition* row = FindAddition(engine, RootKind::kImage, target);
+      ASSERT_NE(row, nullptr) << target;
+      EXPECT_TRUE(row->may_follow) << target;
+    }
+    EXPECT_EQ(FindAddition(engine, RootKind::kImage, "/dev/kmsg"), nullptr);
   }
 }
 
