@@ -1,8 +1,5 @@
 #include "probe/attack/print.h"
 
-#include <algorithm>
-#include <array>
-
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 
@@ -38,31 +35,15 @@ std::string Summary(const Report& report) {
   return text + Text(" (", Printable(report.engine), ")\n");
 }
 
-template <std::size_t kColumns>
-std::string Table(const std::vector<std::array<std::string, kColumns>>& lines) {
-  std::array<std::size_t, kColumns> widths = {};
-  for (const auto& line : lines)
-    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], line[i].size());
-  std::string text;
-  for (const auto& line : lines) {
-    for (std::size_t i = 0; i < kColumns; ++i) {
-      text += line[i];
-      if (i + 1 < kColumns) text.append(widths[i] - line[i].size() + 2, ' ');
-    }
-    text += '\n';
-  }
-  return text;
-}
-
 std::string TableOf(const std::vector<Row>& rows) {
-  std::vector<std::array<std::string, 5>> lines = {
+  std::vector<std::vector<std::string>> lines = {
       {"ATTACK", "OUTSIDE", "IN THE CELL", "VERDICT", "TRIED TO"}};
   for (const Row& row : rows) {
     lines.push_back({std::string(row.payload->name), NameOf(row.outside.result),
                      NameOf(row.inside.result), std::string(Words(row.verdict)),
                      std::string(row.payload->tries)});
   }
-  return Table(lines);
+  return probe::Columns(lines);
 }
 
 void PutAttempted(JsonText& json, const char* key, const Attempted& attempted) {
@@ -71,19 +52,13 @@ void PutAttempted(JsonText& json, const char* key, const Attempted& attempted) {
   json.Key("detail").String(attempted.detail).Close('}');
 }
 
-void PutStrings(JsonText& json, const char* key, const std::vector<std::string>& values) {
-  json.Key(key).Open('[');
-  for (const std::string& value : values) json.String(value);
-  json.Close(']');
-}
-
 void PutRow(JsonText& json, const Row& row) {
   json.Open('{').Key("attack").String(row.payload->name).Key("topic").String(row.payload->topic);
   json.Key("tried").String(row.payload->tries);
   json.Key("control").String(Name(row.payload->control));
   PutAttempted(json, "outside", row.outside);
   PutAttempted(json, "inside", row.inside);
-  PutStrings(json, "changes", row.changes);
+  probe::PutStrings(json, "changes", row.changes);
   json.Key("verdict").String(Name(row.verdict)).Key("why").String(row.why).Close('}');
 }
 
@@ -96,16 +71,7 @@ std::string ReportText(const Report& report, bool quiet) {
   std::string notes;
   for (const Row& row : report.rows)
     if (!row.why.empty()) notes += Text(row.payload->name, ": ", Printable(row.why), '\n');
-  for (const std::string& difference : report.differences)
-    notes += Text("the cell is not as planned: ", Printable(difference), '\n');
-  if (report.refusal) {
-    notes += Text(Printable(report.refusal->text),
-                  report.refusal->code.empty() ? "" : Text(" [", report.refusal->code, "]"), '\n');
-  }
-  for (const std::string& warning : report.warnings)
-    notes += Text("warning: ", Printable(warning), '\n');
-  if (!notes.empty()) text += Text('\n', notes);
-  return text;
+  return text + probe::EndText(report, std::move(notes));
 }
 
 std::string ReportJson(const Report& report) {
@@ -115,26 +81,18 @@ std::string ReportJson(const Report& report) {
   json.Key("attacks").Open('[');
   for (const Row& row : report.rows) PutRow(json, row);
   json.Close(']');
-  json.Key("refusal");
-  if (report.refusal) {
-    json.Open('{').Key("code").String(report.refusal->code);
-    json.Key("text").String(report.refusal->text).Close('}');
-  } else {
-    json.Null();
-  }
-  PutStrings(json, "differences", report.differences);
-  PutStrings(json, "warnings", report.warnings);
-  json.Key("wall_ms").Unsigned(report.wall_ms).Close('}');
+  probe::PutEnd(json, report);
+  json.Close('}');
   return json.text() + "\n";
 }
 
 std::string PayloadList() {
-  std::vector<std::array<std::string, 4>> lines = {{"ATTACK", "TOPIC", "CONTROL", "TRIES TO"}};
+  std::vector<std::vector<std::string>> lines = {{"ATTACK", "TOPIC", "CONTROL", "TRIES TO"}};
   for (const Payload& payload : AllPayloads()) {
     lines.push_back({std::string(payload.name), std::string(payload.topic),
                      std::string(Name(payload.control)), std::string(payload.tries)});
   }
-  return Table(lines);
+  return probe::Columns(lines);
 }
 
 }  // namespace taskcell::attack

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "launcher/base/result.h"
 #include "probe/attack/payload.h"
+#include "probe/cells/cell_report.h"
 
 namespace taskcell::attack {
 
@@ -27,13 +26,8 @@ struct Row {
 // a way that is not the cell's. Fills verdict and why from the rest. Pure.
 void Judge(Row& row);
 
-struct Report {
-  std::string engine;
-  std::optional<Error> refusal;  // why not everything was tried
+struct Report : probe::CellReport {
   std::vector<Row> rows;
-  std::vector<std::string> differences;  // of the cells from their plan
-  std::vector<std::string> warnings;
-  uint64_t wall_ms = 0;
 };
 
 std::size_t Count(const Report& report, Verdict verdict);

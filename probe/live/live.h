@@ -1,25 +1,20 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/base/result.h"
 #include "probe/cells/cell_engine.h"
+#include "probe/cells/cell_report.h"
 #include "probe/live/asked.h"
 #include "probe/live/verdict.h"
 
 namespace taskcell::live {
 
 // What came of breaking the limits of one engine's cells.
-struct Report {
-  std::string engine;                    // "native", "docker at unix:///... (the default)"
-  std::optional<Error> refusal;          // why there is no whole table
-  std::vector<Row> rows;                 // empty where no cell was made
-  std::vector<std::string> differences;  // of the cell from its plan, other than limits
-  std::vector<std::string> warnings;
-  uint64_t wall_ms = 0;
+struct Report : probe::CellReport {  // differences: other than of limits
+  std::vector<Row> rows;             // empty where no cell was made
 };
 
 // Not held: a limit that is not, an engine's word that is not true, a cell that differs from its

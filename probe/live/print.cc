@@ -1,7 +1,6 @@
 #include "probe/live/print.h"
 
 #include <algorithm>
-#include <array>
 
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
@@ -67,12 +66,10 @@ std::string Summary(const Report& report) {
   return "limits cannot be enforced here" + end;
 }
 
-using Line = std::array<std::string, 7>;
-
 std::string Table(const std::vector<Row>& rows) {
   bool any_reported = std::any_of(rows.begin(), rows.end(),
                                   [](const Row& row) { return row.evidence.reported.has_value(); });
-  std::vector<Line> lines = {
+  std::vector<std::vector<std::string>> lines = {
       {"LIMIT", "ASKED", "REPORTED", "SEEN", "TRIED", "HAPPENED", "VERDICT"}};
   for (const Row& row : rows) {
     std::string reported = Show(row.unit, row.evidence.reported);
@@ -80,20 +77,10 @@ std::string Table(const std::vector<Row>& rows) {
                      row.lie ? reported + " (untrue)" : reported, Show(row.unit, row.evidence.seen),
                      row.tried, row.happened, std::string(Words(row.verdict))});
   }
-  std::array<std::size_t, 7> widths = {};
-  for (const Line& line : lines)
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  constexpr std::size_t kReportedColumn = 2;
-  std::string text;
-  for (const Line& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      if (i == kReportedColumn && !any_reported) continue;
-      text += line[i];
-      if (i + 1 < line.size()) text.append(widths[i] - line[i].size() + 2, ' ');
-    }
-    text += '\n';
-  }
-  return text;
+  constexpr std::ptrdiff_t kReportedColumn = 2;
+  for (std::vector<std::string>& line : lines)
+    if (!any_reported) line.erase(line.begin() + kReportedColumn);
+  return probe::Columns(lines);
 }
 
 void PutLimit(JsonText& json, const char* key, const std::optional<uint64_t>& value) {
@@ -117,12 +104,6 @@ void PutRow(JsonText& json, const Row& row) {
   json.Key("lie").Bool(row.lie).Close('}');
 }
 
-void PutStrings(JsonText& json, const char* key, const std::vector<std::string>& values) {
-  json.Key(key).Open('[');
-  for (const std::string& value : values) json.String(value);
-  json.Close(']');
-}
-
 }  // namespace
 
 std::string ReportText(const Report& report, bool quiet) {
@@ -132,16 +113,7 @@ std::string ReportText(const Report& report, bool quiet) {
   std::string notes;
   for (const Row& row : report.rows)
     if (!row.why.empty()) notes += Text(row.limit, ": ", row.why, '\n');
-  for (const std::string& difference : report.differences)
-    notes += Text("not as planned: ", difference, '\n');
-  if (report.refusal) {
-    notes += Text(Printable(report.refusal->text),
-                  report.refusal->code.empty() ? "" : Text(" [", report.refusal->code, "]"), '\n');
-  }
-  for (const std::string& warning : report.warnings)
-    notes += Text("warning: ", Printable(warning), '\n');
-  if (!notes.empty()) text += Text('\n', notes);
-  return text;
+  return text + probe::EndText(report, std::move(notes));
 }
 
 std::string ReportJson(const Report& report) {
@@ -151,16 +123,8 @@ std::string ReportJson(const Report& report) {
   json.Key("limits").Open('[');
   for (const Row& row : report.rows) PutRow(json, row);
   json.Close(']');
-  json.Key("refusal");
-  if (report.refusal) {
-    json.Open('{').Key("code").String(report.refusal->code);
-    json.Key("text").String(report.refusal->text).Close('}');
-  } else {
-    json.Null();
-  }
-  PutStrings(json, "differences", report.differences);
-  PutStrings(json, "warnings", report.warnings);
-  json.Key("wall_ms").Unsigned(report.wall_ms).Close('}');
+  probe::PutEnd(json, report);
+  json.Close('}');
   return json.text() + "\n";
 }
 
