@@ -56,9 +56,6 @@ class FileTree {
 
   // The entries of a directory, at most `limit` (more is an Error).
   virtual Result<std::vector<DirectoryEntry>> List(const std::string& path, std::size_t limit) = 0;
-
-  // True when what is seen is the running host itself.
-  virtual bool is_this_host() const = 0;
 };
 
 // The files of this host, or those below a directory as if it were the root.
@@ -77,7 +74,6 @@ class RootedTree : public FileTree {
   Result<std::string> ReadLink(const std::string& path) override;
   Result<std::string> ReadAttribute(const std::string& path, const char* name) override;
   Result<std::vector<DirectoryEntry>> List(const std::string& path, std::size_t limit) override;
-  bool is_this_host() const override { return is_host_; }
 
  private:
   RootedTree(UniqueFd root, bool is_host) : root_(std::move(root)), is_host_(is_host) {}

@@ -50,7 +50,6 @@ class RecordedTree : public sys::FileTree {
   Result<std::string> ReadAttribute(const std::string& path, const char* name) override;
   Result<std::vector<sys::DirectoryEntry>> List(const std::string& path,
                                                 std::size_t limit) override;
-  bool is_this_host() const override { return false; }
 
   const Record& record() const { return record_; }
   // The paths that were asked for and not recorded, each once.

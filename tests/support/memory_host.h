@@ -41,7 +41,6 @@ class MemoryHost : public sys::FileTree {
   Result<std::string> ReadAttribute(const std::string& path, const char* name) override;
   Result<std::vector<sys::DirectoryEntry>> List(const std::string& path,
                                                 std::size_t limit) override;
-  bool is_this_host() const override { return false; }
 
   int reads() const { return reads_; }
 
