@@ -118,13 +118,18 @@ Broken Judge::Delegated(const Level& level) {
 
 Broken Judge::LimitFiles(const Level& level) const {
   const char* file = LimitFile(unified(), controller_);
-  if (unified() && level.File(file).absent()) {
-    // cgroup.controllers names it, so the file must be there; a kernel can lack cpu.max alone.
+  const sys::FileSeen& limit = level.File(file);
+  const Hierarchy& hierarchy = chain_.hierarchy;
+  // The root of a v1 hierarchy limits nothing itself, and need not have the file.
+  bool v1_root = !unified() && hierarchy.mount_root == "/" && level.path == hierarchy.mount_point;
+  if (limit.absent() && !v1_root) {
+    // The controller is here, so the file must be; a kernel can lack that of processor time alone.
     if (controller_ == Controller::kCpu) return {Fault::kNoBandwidth, &level, file};
-    return {Fault::kContradiction, &level, file};
+    return {unified() ? Fault::kContradiction : Fault::kUnreadable, &level, file};
   }
+  if (!limit.absent() && !limit.present()) return {Fault::kUnreadable, &level, file};
   const char* swap = unified() ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
-  if (controller_ == Controller::kMemory && around_.host_has_swap && level.File(file).present() &&
+  if (controller_ == Controller::kMemory && around_.host_has_swap && limit.present() &&
       level.File(swap).absent())
     return {Fault::kSwapUnaccounted, &level, swap};
   return {};
@@ -147,7 +152,8 @@ Broken Judge::DecideV1() {
     if (prepared.fault == Fault::kNone) place_ = level.path;
     if (prepared.fault != Fault::kNotDelegated) return prepared;
   }
-  if (own.fault == Fault::kUnreadable || own.fault == Fault::kSwapUnaccounted) return own;
+  bool handed_over = own.fault == Fault::kSwapUnaccounted || own.fault == Fault::kNoBandwidth;
+  if (handed_over || own.fault == Fault::kUnreadable) return own;
   return {Fault::kUnmanagedV1, own.level};
 }
 

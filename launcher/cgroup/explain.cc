@@ -281,8 +281,9 @@ Advice AdviceOf(const Question& question, const Broken& broken) {
     case Fault::kBusyRoot:
       return BusyRoot(question, broken);
     case Fault::kNoBandwidth:
-      return {"this kernel cannot limit processor time: there is no cpu.max", Who::kKernel,
-              "boot a kernel built with CONFIG_CFS_BANDWIDTH"};
+      return {Text("this kernel cannot limit processor time: there is no ",
+                   Printable(broken.level->FilePath(broken.file))),
+              Who::kKernel, "boot a kernel built with CONFIG_CFS_BANDWIDTH"};
     case Fault::kSwapUnaccounted:
       return SwapUnaccounted(question, broken);
     case Fault::kOutOfReach:

@@ -99,6 +99,16 @@ void MemoryHost::Cgroup(const std::string& path, uint32_t uid, std::string_view 
   }
 }
 
+void MemoryHost::V1Cgroup(const std::string& path, std::string_view controller, uint32_t uid,
+                          uint32_t mode) {
+  Directory(path, uid, mode);
+  if (controller == "memory") Put(path + "/memory.limit_in_bytes", "9223372036854771712\n", uid);
+  if (controller == "pids") Put(path + "/pids.max", "max\n", uid);
+  if (controller != "cpu") return;
+  Put(path + "/cpu.cfs_quota_us", "-1\n", uid);
+  Put(path + "/cpu.cfs_period_us", "100000\n", uid);
+}
+
 void MemoryHost::Process(uint32_t uid, std::string_view cgroup, std::string_view mountinfo) {
   Put("/proc/self/status",
       Text("Name:\tprobe\nUid:\t", uid, '\t', uid, '\t', uid, '\t', uid, "\nGid:\t", uid, '\t', uid,

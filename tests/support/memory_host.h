@@ -32,6 +32,11 @@ class MemoryHost : public sys::FileTree {
               std::string_view subtree_control, std::string_view type = "domain",
               std::string_view processes = "");
 
+  // A cgroup directory of the v1 hierarchy of one controller, with the limit files a kernel puts
+  // there.
+  void V1Cgroup(const std::string& path, std::string_view controller, uint32_t uid,
+                uint32_t mode = 0755);
+
   // /proc of a process of `uid` in the cgroups `cgroup` and with the mounts `mountinfo`.
   void Process(uint32_t uid, std::string_view cgroup, std::string_view mountinfo);
 

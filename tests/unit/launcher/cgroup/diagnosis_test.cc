@@ -1,12 +1,6 @@
-#include "launcher/cgroup/diagnosis.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cerrno>
 
-#include "launcher/base/text.h"
-#include "tests/support/memory_host.h"
+#include "tests/unit/launcher/cgroup/diagnosed_host.h"
 
 namespace taskcell::cgroup {
 namespace {
@@ -15,32 +9,6 @@ using test::kUnifiedMount;
 using test::MemoryHost;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr uint32_t kUser = 1500;
-const std::string kRoot = "/sys/fs/cgroup";
-const std::string kSlice = kRoot + "/user.slice/user-1500.slice";
-const std::string kManager = kSlice + "/user@1500.service";
-constexpr std::string_view kAllOn = "cpu memory pids";
-
-Diagnosis Ask(MemoryHost& host, Controller controller) {
-  int before = host.reads();
-  Diagnosis diagnosis = Diagnose(ReadSituation(host, {}), controller);
-  EXPECT_LT(host.reads() - before, 400);
-  return diagnosis;
-}
-
-std::string States(MemoryHost& host) {
-  std::string states;
-  for (Controller each : kControllers)
-    states += Text(states.empty() ? "" : " ", Name(Ask(host, each).state));
-  return states;
-}
-
-#define EXPECT_DIAGNOSIS(diagnosis, state_name, who_name)                 \
-  do {                                                                    \
-    EXPECT_EQ(Name((diagnosis).state), state_name) << (diagnosis).reason; \
-    EXPECT_EQ(Name((diagnosis).who), who_name) << (diagnosis).fix;        \
-  } while (false)
 
 // A host of the unified hierarchy on which everything is as it should be: a user's scope.
 class UnifiedHost : public testing::Test {
@@ -409,151 +377,6 @@ TEST(DiagnosisTest, WithoutSystemdOnlyTheAdministratorCanAct) {
   host.Put("/proc/self/cgroup", "0::/taskcell/uid-1500/supervisor\n");
   host.Cgroup(kRoot + "/taskcell/uid-1500/supervisor", kUser, "", "", "domain", "4242");
   EXPECT_EQ(States(host), "yes yes yes");
-}
-
-// E17 and E18: v1 controllers, with and without a unified hierarchy beside them.
-class V1Host : public testing::Test {
- protected:
-  void SetUp() override {
-    host.Process(kUser, "8:pids:/\n4:memory:/jobs/77\n1:cpu,cpuacct:/\n0::/\n",
-                 "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
-                 "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
-                 "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-                 "39 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
-                 "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
-    host.Put("/etc/passwd", "agent1:x:1500:1500::/home/a:/bin/sh\n");
-    host.Put(kRoot + "/memory/jobs/77/memory.limit_in_bytes", "9223372036854771712\n");
-    host.Directory(kRoot + "/pids");
-    host.Directory(kRoot + "/cpu");
-    host.Cgroup(kRoot + "/unified", 0, "hugetlb", "", "-", "1 4242");
-  }
-  MemoryHost host;
-};
-
-TEST_F(V1Host, IsTheAdministratorsToHandOverOrToLeave) {
-  EXPECT_EQ(States(host), "no no no");
-  Diagnosis memory = Ask(host, Controller::kMemory);
-  EXPECT_DIAGNOSIS(memory, "no", "admin");
-  EXPECT_FALSE(memory.outer_limit.has_value());
-  EXPECT_THAT(memory.fix, HasSubstr("systemd.unified_cgroup_hierarchy=1"));
-  EXPECT_THAT(memory.fix, HasSubstr("taskcell-probe delegate --user agent1 --apply"));
-  for (Controller each : kControllers)  // one fix for all hierarchies
-    EXPECT_EQ(Ask(host, each).fix, memory.fix);
-}
-
-TEST_F(V1Host, PreparedDirectoryOfTheUsersOwnIsYes) {
-  host.Directory(kRoot + "/memory/taskcell/uid-1500", kUser);
-  EXPECT_EQ(States(host), "yes no no");
-  EXPECT_EQ(Ask(host, Controller::kMemory).place, kRoot + "/memory/taskcell/uid-1500");
-  host.Directory(kRoot + "/pids/taskcell/uid-1500", kUser, 0775);
-  host.Directory(kRoot + "/cpu/taskcell/uid-1500", 0);
-  EXPECT_EQ(States(host), "yes no no");
-  EXPECT_THAT(Ask(host, Controller::kPids).reason, HasSubstr("other users may write"));
-  host.Directory(kRoot + "/pids/taskcell/uid-1500", kUser);
-  host.Directory(kRoot + "/cpu/taskcell/uid-1500", kUser);
-  EXPECT_EQ(States(host), "yes yes yes");
-}
-
-TEST_F(V1Host, OwnCgroupOfTheUsersIsYes) {
-  host.Own(kRoot + "/memory/jobs/77", kUser);
-  EXPECT_EQ(States(host), "yes no no");
-}
-
-TEST_F(V1Host, RootMakesItsOwn) {
-  host.Process(0, "8:pids:/\n4:memory:/jobs/77\n1:cpu,cpuacct:/\n0::/\n",
-               host.Read("/proc/self/mountinfo", 65536).text);
-  EXPECT_EQ(States(host), "yes yes yes");
-}
-
-TEST_F(V1Host, OuterLimitsAreFoundAtTheMountOfAPod) {
-  const std::string pod = "/kubepods/burstable/pod0a1b/9c8d";
-  host.Put("/proc/self/cgroup",
-           Text("4:memory:", pod, "\n3:pids:", pod, "\n2:cpu,cpuacct:", pod, "\n"));
-  host.Put("/proc/self/mountinfo",
-           Text("396 394 0:21 ", pod,
-                " /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n397 394 0:22 ", pod,
-                " /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n"));
-  host.Put(kRoot + "/memory/memory.limit_in_bytes", "536870912\n");
-  host.Put(kRoot + "/pids/pids.max", "100\n");
-  EXPECT_EQ(States(host), "no no no");
-  Diagnosis memory = Ask(host, Controller::kMemory);
-  EXPECT_DIAGNOSIS(memory, "no", "outer");
-  EXPECT_EQ(memory.outer_limit, 536870912U);
-  EXPECT_EQ(memory.outer_file, kRoot + "/memory/memory.limit_in_bytes");
-  EXPECT_EQ(Ask(host, Controller::kPids).outer_limit, 100U);
-  EXPECT_DIAGNOSIS(Ask(host, Controller::kCpu), "no", "outer");
-}
-
-// A container with its own cgroup namespace: the root of what is mounted is no root cgroup.
-class Container : public testing::Test {
- protected:
-  void Enter(uint32_t uid, std::string_view options, std::string_view controllers, uint32_t owner) {
-    host.Process(uid, "0::/\n",
-                 Text("8 7 0:26 / /sys/fs/cgroup ", options, " - cgroup2 cgroup rw,nsdelegate\n"));
-    host.Cgroup(kRoot, owner, controllers, "", "domain", "1 4242");
-  }
-  MemoryHost host;
-};
-
-// E13 and E40.
-TEST_F(Container, ReadOnlyMountIsWhoeverStartedIt) {
-  Enter(kUser, "ro,nosuid", kAllOn, 0);
-  host.Put(kRoot + "/memory.max", "1073741824\n");
-  host.Put(kRoot + "/pids.max", "64\n");
-  EXPECT_EQ(States(host), "no no no");
-  Diagnosis memory = Ask(host, Controller::kMemory);
-  EXPECT_DIAGNOSIS(memory, "no", "outer");
-  EXPECT_THAT(memory.reason, HasSubstr("read-only"));
-  EXPECT_EQ(memory.outer_limit, 1073741824U);
-  EXPECT_EQ(Ask(host, Controller::kPids).outer_limit, 64U);
-}
-
-// E39.
-TEST_F(Container, MissingControllerWasNotPassedIn) {
-  Enter(0, "rw", "memory cpu", 0);
-  Diagnosis pids = Ask(host, Controller::kPids);
-  EXPECT_DIAGNOSIS(pids, "no", "outer");
-  EXPECT_EQ(Name(Ask(host, Controller::kMemory).state), "yes");
-}
-
-// E12: root in a container whose root cgroup holds processes moves them aside.
-TEST_F(Container, RootMovesTheProcessesOfItsRootAside) {
-  Enter(0, "rw", kAllOn, 0);
-  EXPECT_EQ(States(host), "yes yes yes");
-  host.Put("/proc/self/cgroup", "0::/init\n");
-  host.Cgroup(kRoot + "/init", 0, "", "");
-  Diagnosis memory = Ask(host, Controller::kMemory);
-  EXPECT_DIAGNOSIS(memory, "no", "user");
-  EXPECT_EQ(memory.file, kRoot + "/cgroup.procs");
-  host.Cgroup(kRoot, 0, kAllOn, "", "domain threaded", "1");
-  EXPECT_THAT(Ask(host, Controller::kMemory).reason, HasSubstr("threaded"));
-}
-
-TEST_F(Container, OrdinaryUserOrUnmappedOwnerHasNothing) {
-  Enter(kUser, "rw", kAllOn, 0);
-  EXPECT_DIAGNOSIS(Ask(host, Controller::kMemory), "no", "outer");
-  Enter(0, "rw", kAllOn, 65534);
-  host.Put("/proc/self/uid_map", "0 1000 1\n1 100000 65536\n");
-  EXPECT_DIAGNOSIS(Ask(host, Controller::kMemory), "no", "outer");
-}
-
-TEST_F(Container, OwnCgroupOutsideOfTheNamespaceIsNotVisible) {
-  Enter(kUser, "rw", kAllOn, kUser);
-  host.Put("/proc/self/cgroup", "0::/../../elsewhere\n");
-  EXPECT_DIAGNOSIS(Ask(host, Controller::kMemory), "no", "outer");
-}
-
-// E37: a hardened unit of the host itself.
-TEST_F(Container, ReadOnlyMountOfASystemUnitIsItsSetting) {
-  host.Process(kUser, "0::/system.slice/gateway.service\n",
-               "8 7 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
-  host.Cgroup(kRoot, 0, kAllOn, kAllOn, "-");
-  host.Cgroup(kRoot + "/system.slice", 0, kAllOn, kAllOn);
-  host.Cgroup(kRoot + "/system.slice/gateway.service", kUser, kAllOn, "");
-  Diagnosis memory = Ask(host, Controller::kMemory);
-  EXPECT_DIAGNOSIS(memory, "no", "admin");
-  EXPECT_THAT(memory.fix, HasSubstr("ProtectControlGroups=no"));
-  EXPECT_THAT(memory.fix, HasSubstr("gateway.service.d"));
 }
 
 TEST(DiagnosisTest, NothingMountedIsNamed) {

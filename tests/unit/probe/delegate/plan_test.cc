@@ -262,7 +262,7 @@ class V1Host : public testing::Test {
   static std::string Root(const std::string& name) { return "/sys/fs/cgroup/" + name; }
   void Prepare(const std::string& name) {
     host.Directory(Root(name) + "/taskcell");
-    host.Directory(Root(name) + "/taskcell/uid-1500", 1500);
+    host.V1Cgroup(Root(name) + "/taskcell/uid-1500", name, 1500);
   }
   test::MemoryHost host;
 };
