@@ -54,7 +54,10 @@ SystemdFacts ReadSystemdFacts(sys::FileTree& tree, const cgroup::Situation& situ
   facts.lingers =
       !around.user.empty() && tree.Look("/var/lib/systemd/linger/" + around.user).present();
   const cgroup::Chain* unified = Unified(situation);
-  if (unified == nullptr) return facts;
+  if (unified == nullptr) {  // of v1's own hierarchy nothing is read: its bus tells that it runs
+    facts.user_manager_runs = around.user_bus;
+    return facts;
+  }
   std::string path =
       Text(unified->hierarchy.mount_point, "/user.slice/user-", around.uid, ".slice/", manager);
   facts.user_manager_runs = tree.Look(path).present();

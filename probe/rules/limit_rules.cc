@@ -63,6 +63,7 @@ void AddOuterLimits(Report& report) {
   Finding finding{"cgroup.outer-limits", Verdict::kReady,
                   "no smaller limit is in force from outside"};
   std::string smaller;
+  std::string files;
   for (std::size_t i = 0; i < cgroup::kControllerCount; ++i) {
     const Diagnosis& limit = report.limits[i];
     if (!limit.outer_limit) continue;
@@ -70,12 +71,17 @@ void AddOuterLimits(Report& report) {
     if (*limit.outer_limit >= DefaultOf(cgroup::kControllers[i])) continue;
     smaller +=
         Text(smaller.empty() ? "" : ", ", Name(cgroup::kControllers[i]), ' ', *limit.outer_limit);
+    files += Text(' ', ShellWord(limit.outer_file));
   }
   if (!smaller.empty()) {
     finding.verdict = Verdict::kNote;
     finding.reason =
         Text("limits already in force here are smaller than a cell's default: ", smaller,
              " (bytes, processes, thousandths of a core)");
+    finding.fix =
+        Text("where a cell needs more, whoever set it raises it:", files,
+             " (of a unit: systemctl set-property UNIT MemoryMax= TasksMax= CPUQuota=; an "
+             "engine that was asked for 0 processes may have set 1)");
   }
   report.findings.push_back(std::move(finding));
 }

@@ -20,6 +20,9 @@ void AddManager(const HostFacts& facts, Report& report) {
     finding.verdict = Verdict::kNote;
     finding.reason += Text("; it cannot delegate cpuset (", kFirstWithCpuset,
                            " and later can), which taskcell does not need");
+    finding.who = Who::kAdmin;
+    finding.fix =
+        Text("for engines that want cpuset: upgrade systemd to ", kFirstWithCpuset, " or later");
   }
   report.findings.push_back(std::move(finding));
 }
@@ -53,12 +56,9 @@ void AddUserManager(const HostFacts& facts, Report& report) {
   if (around.uid == 0) return;
   std::string user = ShellWord(around.UserName());
   std::string unit = Text("user@", around.uid, ".service");
-  Finding finding{"systemd.user-manager",
-                  Verdict::kReady,
-                  Text(unit, " runs"),
-                  Who::kNone,
-                  "",
-                  {{facts.systemd.delegated_path, facts.systemd.delegated}}};
+  Finding finding{"systemd.user-manager", Verdict::kReady, Text(unit, " runs"), Who::kNone, "", {}};
+  if (!facts.systemd.delegated_path.empty())
+    finding.found.push_back({facts.systemd.delegated_path, facts.systemd.delegated});
   if (!facts.systemd.user_manager_runs) {
     std::string off_in = SwitchedOffIn(facts);
     finding.verdict = Verdict::kNote;
@@ -147,7 +147,12 @@ void AddDelegate(const HostFacts& facts, Report& report) {
   std::string off_in = SwitchedOffIn(facts);
   std::string again = Text("log out of every session and in again (or: systemctl restart user@",
                            facts.cgroups.around.uid, ".service)");
-  if (!off_in.empty()) {
+  if (report.mode != cgroup::Mode::kV2) {
+    finding.verdict = Verdict::kNote;
+    finding.reason =
+        "user@.service hands over the unified hierarchy alone, and memory, pids and cpu are not on "
+        "it here: the rows of the limits say what to do";
+  } else if (!off_in.empty()) {
     finding.verdict = Verdict::kNote;
     finding.reason = SwitchedOff(facts, off_in);
     finding.who = Who::kAdmin;
@@ -158,8 +163,7 @@ void AddDelegate(const HostFacts& facts, Report& report) {
     finding.who = Who::kAdmin;
     finding.fix =
         Text("as administrator: ", DelegateCommand(facts.cgroups.around), "; then ", again);
-  } else if (!not_live.empty() && facts.systemd.user_manager_runs &&
-             report.mode == cgroup::Mode::kV2) {
+  } else if (!not_live.empty() && facts.systemd.user_manager_runs) {
     finding.verdict = Verdict::kNote;
     finding.reason = Text("Delegate= of user@.service names ", not_live,
                           ", but the running manager does not have it: it was started before");

@@ -41,4 +41,29 @@ class GoodHost : public test::MemoryHost {
   probe::Report Report() { return Judge(Facts()); }
 };
 
+// What can only be tried there: all of it works.
+inline LiveFacts GoodLive() {
+  LiveFacts live;
+  for (const char* feature :
+       {"openat2", "clone3", "clone-into-cgroup", "pidfd", "close-range", "landlock",
+        "seccomp-filter", "seccomp-notify", "user-namespace", "mount-api", "tmpfs", "mount-setattr",
+        "overlay", "proc", "proc-subset", "user-namespace-depth", "idmapped-mounts"})
+    live.trials.push_back({feature, Outcome::kWorks, 0, ""});
+  live.runtime_directory = "/run/user/1500";
+  live.engine_socket = "/run/user/1500/podman/podman.sock";
+  live.unix_time_s = 1'800'000'000;
+  live.max_tasks = 10'000;
+  live.own_tasks = 12;
+  live.spaces.push_back({"/home/a", uint64_t{100} << 30U, uint64_t{50} << 30U});
+  return live;
+}
+
+inline const Finding& Row(const Report& report, std::string_view id) {
+  static const Finding kNone{"(no such row)", Verdict::kUnknown, ""};
+  for (const Finding& each : report.findings) {
+    if (each.id == id) return each;
+  }
+  return kNone;
+}
+
 }  // namespace taskcell::probe
