@@ -142,8 +142,10 @@ Result<std::string> EngineClient::ImportImage(const std::string& archive, const 
   if (answer.status != kOk) return Refused("image import", answer, "container_create_failed");
   // What failed stands in the last of several values; whether the image is there decides.
   auto made = InspectImage(name);
-  if (!made.ok()) return Refused("image import", answer, "container_create_failed");
-  return made->id;
+  if (made.ok()) return made->id;
+  Error error = Refused("image import", answer, "container_create_failed");
+  error.text += Text("; afterwards: ", made.error().text);
+  return error;
 }
 
 Result<std::vector<ListedImage>> EngineClient::ListImages(const std::string& label) {

@@ -40,8 +40,9 @@ class EngineClient {
   // What the engine says the container's limits are. Errors as Inspect.
   Result<ReportedLimits> InspectLimits(const std::string& id);
 
-  // Makes an image named `name` ("repository:tag") of a root file system given as a tar archive,
-  // with one label, and returns its id. Nothing is pulled. Code container_create_failed.
+  // Makes an image named `name` ("repository:latest": Podman 4.3 takes no other tag) of a root file
+  // system given as a tar archive, with one label, and returns its id. Nothing is pulled. Code
+  // container_create_failed.
   Result<std::string> ImportImage(const std::string& archive, const std::string& name,
                                   const std::string& label);
 

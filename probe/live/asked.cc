@@ -45,6 +45,18 @@ uint64_t TmpfsBytes(const Asked& asked) {
   return std::min(kMost, asked.limits.memory_bytes / 8) / kPageBytes * kPageBytes;
 }
 
+uint64_t LimitsDeadlineMs(const Asked& asked) {
+  constexpr uint64_t kStartMs = 10'000;
+  constexpr uint64_t kMsPerMebibyte = 100;
+  constexpr uint64_t kMsPerProcess = 50;
+  const cell::Limits& limits = asked.limits;
+  uint64_t written = limits.memory_bytes + MemoryPast(limits.memory_bytes);
+  for (const cell::PlannedTmpfs& tmpfs : PlanProbe(asked, 1, 1).tmpfs)
+    written += tmpfs.size_bytes + kTmpfsPast;
+  return kStartMs + kCpuWindowMs + (written >> 20U) * kMsPerMebibyte +
+         (limits.pids + kPidsPast) * kMsPerProcess;
+}
+
 cell::CellPlan PlanProbe(const Asked& asked, uint32_t uid, uint32_t gid) {
   cell::CellPlan plan;
   plan.agent = "taskcell-probe";

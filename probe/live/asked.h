@@ -30,6 +30,11 @@ Status CheckAsked(const Asked& asked);
 // The size of each writable file system of the cell: it counts against the memory limit. Pure.
 uint64_t TmpfsBytes(const Asked& asked);
 
+// How long reaching the limits may take altogether: tens of times what it does, since an emulated
+// processor is that much slower. Every attempt is bounded by itself; this ends one that hangs.
+// Pure.
+uint64_t LimitsDeadlineMs(const Asked& asked);
+
 // The plan of a probe's cell but for its run id, its root and the program in it. Pure.
 cell::CellPlan PlanProbe(const Asked& asked, uint32_t uid, uint32_t gid);
 

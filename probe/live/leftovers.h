@@ -9,8 +9,8 @@ inline constexpr char kProbeHomeLabel[] = "00000000000000000000000000000000";
 // The label of a probe's image: "1", or "kept" for one that is to stay.
 inline constexpr char kProbeImageLabel[] = "com.duduclaw.task-sandbox.probe";
 
-// When a container may be taken for abandoned, after it was made; an image after a longer time,
-// since containers are made of it.
+// When a container may be taken for abandoned, after its job's deadline; an image after a longer
+// time, since containers are made of it.
 inline constexpr int64_t kAbandonedAfterMs = 60'000;
 inline constexpr int64_t kStaleImageSeconds = 300;
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kUsPerMs = 1000;
 constexpr uint64_t kFloodDeadlineMs = 5000;
-constexpr uint64_t kLimitsDeadlineMs = 5000;
 
 std::vector<Attempt> LimitAttempts(const Asked& asked, const cell::CellPlan& plan) {
   std::vector<Attempt> attempts = {{Payload::kPids, asked.limits.pids},
@@ -27,12 +26,14 @@ std::vector<Attempt> LimitAttempts(const Asked& asked, const cell::CellPlan& pla
   return attempts;
 }
 
-Result<TrialOrders> OrdersFor(const Setting& setting, const Asked& asked) {
+Result<TrialOrders> OrdersFor(const Setting& setting, const Asked& asked, uint64_t deadline_ms) {
   TrialOrders orders;
+  orders.deadline_ms = deadline_ms;
   orders.plan = PlanProbe(asked, setting.uid, setting.gid);
   orders.plan.run_id = TRY(native::MakeRunId());
   orders.plan.home_label = kProbeHomeLabel;
-  orders.plan.deadline_unix_ms = sys::UnixMs() + kAbandonedAfterMs;
+  orders.plan.deadline_unix_ms =
+      sys::UnixMs() + static_cast<int64_t>(deadline_ms) + kAbandonedAfterMs;
   orders.plan.root = setting.root;
   orders.plan.root_source = setting.root_source;
   orders.plan.mounts = setting.mounts;
@@ -79,23 +80,20 @@ Result<HostFacts> ReadHostFacts() {
 Status BreakAll(probe::CellEngine& engine, const Setting& setting, const Asked& asked,
                 const std::function<bool()>& stopped, Report& report) {
   HostFacts host = TRY(ReadHostFacts());
-  TrialOrders orders = TRY(OrdersFor(setting, asked));
+  TrialOrders orders = TRY(OrdersFor(setting, asked, LimitsDeadlineMs(asked)));
   orders.attempts = LimitAttempts(asked, orders.plan);
-  orders.deadline_ms = kLimitsDeadlineMs;
   std::optional<Trial> trial = Try(engine, setting, orders, stopped, report);
   if (!trial) return Ok();
   report.rows = JudgeLimits(asked, host, *trial);
 
-  orders = TRY(OrdersFor(setting, asked));
+  orders = TRY(OrdersFor(setting, asked, kFloodDeadlineMs));
   orders.attempts = {{Payload::kFlood, asked.output_bytes}};
-  orders.deadline_ms = kFloodDeadlineMs;
   trial = Try(engine, setting, orders, stopped, report);
   if (!trial) return Ok();
   report.rows.push_back(JudgeOutput(asked, *trial));
 
-  orders = TRY(OrdersFor(setting, asked));
+  orders = TRY(OrdersFor(setting, asked, asked.deadline_ms));
   orders.attempts = {{Payload::kLinger, asked.deadline_ms}};
-  orders.deadline_ms = asked.deadline_ms;
   trial = Try(engine, setting, orders, stopped, report);
   if (!trial) return Ok();
   report.rows.push_back(JudgeDeadline(asked, *trial));

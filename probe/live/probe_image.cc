@@ -35,7 +35,7 @@ Result<ProbeImage> ProbeImage::Make(const probe::Endpoint& endpoint, const std::
   std::string program = TRY(sys::ReadFile(AT_FDCWD, breaker, kMaxBreakerBytes));
   std::string archive = TRY(ProbeArchive(program));
   ProbeImage image(endpoint);
-  std::string name = Text("taskcell-probe:", run_id);
+  std::string name = Text("taskcell-probe-", run_id, ":latest");
   if (!keep) image.name_ = name;  // from here on also where the answer gets lost
   image.id_ = TRY(image.client_.ImportImage(archive, name, Label(keep ? kKept : kTemporary)));
   return image;

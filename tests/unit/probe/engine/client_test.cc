@@ -126,13 +126,14 @@ TEST(EngineClientTest, AnImageIsMadeOfAnArchiveAndNothingIsPulled) {
     return FakeEngine::Answer(200, R"({"status":"sha256:aa"})");
   });
   EngineClient client = ClientOf(engine);
-  auto id = client.ImportImage(archive, "taskcell-probe:r1", "a.b=1");
+  auto id = client.ImportImage(archive, "taskcell-probe-r1:latest", "a.b=1");
   ASSERT_TRUE(id.ok()) << id.error().text;
   EXPECT_EQ(id.value(), "sha256:aa");
   auto requests = engine.requests();
   ASSERT_EQ(requests.size(), 3U);
-  EXPECT_EQ(requests[1].target,
-            "/v1.41/images/create?fromSrc=-&repo=taskcell-probe&tag=r1&changes=LABEL%20a.b%3D1");
+  EXPECT_EQ(
+      requests[1].target,
+      "/v1.41/images/create?fromSrc=-&repo=taskcell-probe-r1&tag=latest&changes=LABEL%20a.b%3D1");
   EXPECT_EQ(requests[1].body, archive);
 }
 
@@ -142,7 +143,7 @@ TEST(EngineClientTest, AnImportThatFailedIsToldInTheEnginesWords) {
     if (request.method == "GET") return FakeEngine::Answer(404, "");
     return FakeEngine::Answer(200, R"({"error":"no space left"})");
   });
-  auto id = ClientOf(engine).ImportImage("tar", "taskcell-probe:r1", "a.b=1");
+  auto id = ClientOf(engine).ImportImage("tar", "taskcell-probe-r1:latest", "a.b=1");
   ASSERT_FALSE(id.ok());
   EXPECT_EQ(id.error().code, "container_create_failed");
   EXPECT_NE(id.error().text.find("no space left"), std::string::npos) << id.error().text;
@@ -155,11 +156,11 @@ TEST(EngineClientTest, AnImageThatIsNotThereIsRemoved) {
     return FakeEngine::Answer(status, "[]");
   });
   EngineClient client = ClientOf(engine);
-  EXPECT_TRUE(client.RemoveImage("taskcell-probe:r1").ok());
+  EXPECT_TRUE(client.RemoveImage("taskcell-probe-r1:latest").ok());
   status = 200;
-  EXPECT_TRUE(client.RemoveImage("taskcell-probe:r1").ok());
+  EXPECT_TRUE(client.RemoveImage("taskcell-probe-r1:latest").ok());
   status = 409;
-  Status removed = client.RemoveImage("taskcell-probe:r1");
+  Status removed = client.RemoveImage("taskcell-probe-r1:latest");
   ASSERT_FALSE(removed.ok());
   EXPECT_EQ(removed.error().code, "cleanup_failed");
 }
