@@ -36,6 +36,10 @@ Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) 
   surroundings.effective_uid = ::geteuid();
   surroundings.programs = TRY(FindPrograms());
   surroundings.make_engine = MakeHostEngine;
+  surroundings.prove_limits = [host = host.get()](const Home& home, probe::CellEngine& engine,
+                                                  const SandboxSettings& settings) {
+    return host->limits_probe_.Check(home, engine, settings, host->surroundings_.programs);
+  };
   surroundings.broker = [host = host.get()]() -> Result<Broker*> {
     if (host->broker_ == nullptr) host->broker_ = TRY(Broker::Start());
     return host->broker_.get();

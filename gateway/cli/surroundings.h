@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "gateway/egress/broker.h"
+#include "gateway/task/limits_probe.h"
 #include "gateway/task/task.h"
 #include "launcher/base/result.h"
 
@@ -20,6 +21,7 @@ class HostSurroundings {
   HostSurroundings() = default;
 
   std::unique_ptr<Broker> broker_;
+  LimitsProbe limits_probe_;
   Surroundings surroundings_;
 };
 

@@ -181,7 +181,8 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   admission.engine = TRY(surroundings.make_engine(admission.own_settings));
   TRY(admission.engine->CheckReachable());
   TRY(CheckImage(admission));
-  TRY(admission.engine->CheckLimits());
+  if (admission.engine->NeedsLimitsProbe())
+    TRY(surroundings.prove_limits(home, *admission.engine, admission.settings));
   TRY(ChoosePayers(home, config, agent, surroundings.environment, admission));
   return admission;
 }

@@ -90,6 +90,8 @@ void PlanRoot(const Admission& admission, cell::CellPlan& plan) {
   }
 }
 
+}  // namespace
+
 void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan) {
   constexpr uint32_t kTmpMode = 01777;
   constexpr uint32_t kWorkspaceMode = 0700;
@@ -102,7 +104,17 @@ void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan) {
       {std::string(kJobDirectory), settings.workspace_bytes, kWorkspaceMode, true});
 }
 
-}  // namespace
+cell::CellPlan EmptyPlan(const Home& home, const std::string& agent, const std::string& run_id,
+                         uint64_t timeout_ms) {
+  cell::CellPlan plan;
+  plan.run_id = run_id;
+  plan.agent = agent;
+  plan.home_label = home.label;
+  plan.deadline_unix_ms = UnixMilliseconds() + static_cast<int64_t>(timeout_ms);
+  plan.network = cell::NetworkMode::kProvider;
+  plan.working_directory = kJobDirectory;
+  return plan;
+}
 
 Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
                              const Programs& programs, const std::string& prompt) {
@@ -113,14 +125,9 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
       TakeSnapshot(home, agent, directory, admission.own_settings.unsafe_subtree);
   if (!snapshot.ok()) return SnapshotFault(std::move(snapshot).error());
   PlannedTask task{std::move(directory), std::move(snapshot).value(), {}, std::move(ids), {}, {}};
-  task.plan.run_id = run_id;
-  task.plan.agent = agent.config.name;
-  task.plan.home_label = home.label;
-  task.plan.deadline_unix_ms = UnixMilliseconds() + static_cast<int64_t>(agent.config.timeout_ms);
+  task.plan = EmptyPlan(home, agent.config.name, run_id, agent.config.timeout_ms);
   task.plan.uid = task.ids.uid;
   task.plan.gid = task.ids.gid;
-  task.plan.network = cell::NetworkMode::kProvider;
-  task.plan.working_directory = kJobDirectory;
   PlanRoot(admission, task.plan);
   PlanLimits(admission.settings, task.plan);
   TRY(PlanAgentMount(task));

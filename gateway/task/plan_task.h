@@ -28,4 +28,12 @@ struct PlannedTask {
 Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
                              const Programs& programs, const std::string& prompt);
 
+// A plan of one run of this home that nothing is mounted in and no limit is set for yet; its
+// deadline is `timeout_ms` from now.
+cell::CellPlan EmptyPlan(const Home& home, const std::string& agent, const std::string& run_id,
+                         uint64_t timeout_ms);
+
+// Sets the section's limits and the two tmpfs they govern.
+void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan);
+
 }  // namespace taskcell::gateway

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "gateway/config/environment.h"
+#include "gateway/config/home.h"
+#include "gateway/config/sandbox_settings.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/egress/broker.h"
 #include "gateway/task/answer.h"
@@ -39,6 +41,8 @@ struct Surroundings {
   Programs programs;
   // The engine the settings name. Makes no request to it.
   std::function<Result<std::unique_ptr<probe::CellEngine>>(const TaskcellSettings&)> make_engine;
+  // Shows by a cell without a job that a rootless engine enforces limits; see LimitsProbe::Check.
+  std::function<Status(const Home&, probe::CellEngine&, const SandboxSettings&)> prove_limits;
   // The broker, started when first asked for.
   std::function<Result<Broker*>()> broker;
   int cancel_fd = -1;                                     // readable: cancel the task; -1: never

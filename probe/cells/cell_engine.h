@@ -104,17 +104,21 @@ class CellEngine {
   // Error code image_missing with the pull command. Engines without images refuse every name.
   virtual Result<ImageFacts> CheckImage(const std::string& image) = 0;
 
-  // Error code resource_limits_unenforced where this engine is known not to enforce limits as it
-  // stands (a rootless daemon, in this version). To be called after CheckReachable.
-  virtual Status CheckLimits() = 0;
+  // Whether a cell without a job must show first that limits hold here (a rootless daemon, which
+  // may have been delegated none). To be called after CheckReachable.
+  virtual bool NeedsLimitsProbe() const { return false; }
+
+  // Tells this engine from another one that answers at the same place. After CheckReachable.
+  virtual std::string Identity() const { return Name(); }
 
   // Picks the ids for the cell of one run; never 0. Error code container_refused when this process
   // has uid or gid 0.
   virtual Result<CellIds> ChooseIds(const std::string& run_id) = 0;
 
   // Makes the cell of `plan` and waits until its PID 1 stands at the gate. Error codes:
-  // container_refused, image_missing, container_create_failed, docker_unreachable, cell_mismatch
-  // (wrong or missing peer at the gate), workspace_failed, resource_limits_unenforced. After an
+  // container_refused, image_missing, container_create_failed, docker_unreachable (also where the
+  // engine's processes are not this host's), cell_mismatch (wrong or missing peer at the gate; with
+  // err ETIMEDOUT where nobody came), workspace_failed, resource_limits_unenforced. After an
   // error nothing is left behind, or the text says what is.
   virtual Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan,
                                                     const CellPlaces& places) = 0;

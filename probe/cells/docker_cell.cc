@@ -50,7 +50,8 @@ std::vector<std::string> InitCommand(const cell::CellPlan& plan) {
 
 Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
                                                       const ImageFacts& image, cell::CellPlan plan,
-                                                      const CellPlaces& places) {
+                                                      const CellPlaces& places,
+                                                      bool check_reported) {
   auto init = PlanProgram(places.init_program, kInitMount, &plan).With("taskcell-init");
   if (!init.ok()) return std::move(init).error().Coded("workspace_failed");
   GateDirectory gate_directory = TRY(GateDirectory::Make(places.run_directory));
@@ -65,6 +66,7 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
   auto deadline = GateDirectory::Clock::now() + kGateTimeout;
   auto stand = [&]() -> Status {
     TRY(made->Create(image));
+    if (check_reported) TRY(made->CheckReported());
     TRY(made->Start());
     TRY(made->FindFirstProcess());
     auto gate = made->gate_directory_.AcceptFrom(made->host_pid_, made->pidfd_.get(), deadline);
@@ -105,6 +107,29 @@ Status DockerCell::Create(const ImageFacts& image) {
   return Ok();
 }
 
+Status DockerCell::CheckReported() {
+  const ReportedLimits reported = TRY(client_.InspectLimits(container_));
+  const cell::Limits& limits = plan_.limits;
+  std::string differences;
+  auto compare = [&](std::string_view name, std::optional<uint64_t> found, uint64_t asked) {
+    if (found == asked) return;
+    differences +=
+        Text(differences.empty() ? "" : "; ", name, ": asked ", asked, ", the engine says ",
+             !found.has_value()             ? std::string("nothing")
+             : *found == kReportedUnlimited ? std::string("no limit")
+                                            : std::to_string(*found));
+  };
+  compare("memory", reported.memory_bytes, limits.memory_bytes);
+  compare("memory and swap", reported.memory_and_swap_bytes, limits.memory_bytes);
+  compare("pids", reported.pids, limits.pids);
+  if (differences.empty()) return Ok();
+  return Error(Kind::kUnsupported,
+               Text("the engine made the container with other limits than asked, so it was not "
+                    "started (",
+                    differences, ")"))
+      .Coded("resource_limits_unenforced");
+}
+
 Status DockerCell::Start() { return client_.Start(container_); }
 
 Status DockerCell::FindFirstProcess() {
@@ -116,9 +141,21 @@ Status DockerCell::FindFirstProcess() {
   }
   host_pid_ = state->pid;
   auto pidfd = sys::OpenPidfd(host_pid_);
-  if (!pidfd.ok()) return Died("and is gone");
+  if (!pidfd.ok()) return NotHere();
   pidfd_ = std::move(pidfd).value();
   return Ok();
+}
+
+// There is no process of that id here: it ended meanwhile, or runs on another kernel.
+Error DockerCell::NotHere() {
+  auto again = client_.Inspect(container_);
+  if (!again.ok() || !again->running || again->pid != host_pid_) return Died("and is gone");
+  return Error(Kind::kUnsupported,
+               Text("the engine can't share a socket with this host: the process ", host_pid_,
+                    " it says it runs is not there; an engine in a virtual machine, on another "
+                    "host or with a kernel of its own cannot be used (",
+                    client_.endpoint().Describe(), ")"))
+      .Coded("docker_unreachable");
 }
 
 Error DockerCell::Died(std::string_view when) {

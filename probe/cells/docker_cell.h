@@ -13,10 +13,12 @@ namespace taskcell::probe {
 // One container made for one run.
 class DockerCell final : public RunningCell {
  public:
-  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate.
+  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate. With
+  // `check_reported` a container that the engine itself says has other limits than asked is not
+  // started (resource_limits_unenforced).
   static Result<std::unique_ptr<RunningCell>> Make(const Endpoint& endpoint,
                                                    const ImageFacts& image, cell::CellPlan plan,
-                                                   const CellPlaces& places);
+                                                   const CellPlaces& places, bool check_reported);
   ~DockerCell() override;
 
   const cell::CellPlan& plan() const override { return plan_; }
@@ -34,9 +36,11 @@ class DockerCell final : public RunningCell {
       : client_(endpoint), plan_(std::move(plan)), gate_directory_(std::move(gate_directory)) {}
 
   Status Create(const ImageFacts& image);
+  Status CheckReported();
   Status Start();
   Status FindFirstProcess();
   Error Died(std::string_view when);
+  Error NotHere();
 
   EngineClient client_;
   cell::CellPlan plan_;

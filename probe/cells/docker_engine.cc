@@ -44,14 +44,8 @@ Result<ImageFacts> DockerEngine::CheckImage(const std::string& image) {
   return image_;
 }
 
-Status DockerEngine::CheckLimits() {
-  if (!info_.rootless) return Ok();
-  return Error(
-             Kind::kUnsupported,
-             Text("the engine at ", client_.endpoint().Describe(),
-                  " runs rootless, and this version does not prove that a rootless engine enforces "
-                  "limits; use a rootful Docker, or [taskcell] engine = \"native\""))
-      .Coded("resource_limits_unenforced");
+std::string DockerEngine::Identity() const {
+  return Text(client_.endpoint().socket_path, " ", info_.id);
 }
 
 Result<CellIds> DockerEngine::ChooseIds(const std::string& run_id) {
@@ -66,7 +60,7 @@ Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
     TRY(CheckImage(plan.root_source));
   for (cell::PlannedTmpfs& cover : TRY(CoverVolumes(image_, plan)))
     plan.tmpfs.push_back(std::move(cover));
-  return DockerCell::Make(client_.endpoint(), image_, std::move(plan), places);
+  return DockerCell::Make(client_.endpoint(), image_, std::move(plan), places, info_.rootless);
 }
 
 Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket,

@@ -30,7 +30,8 @@ class DockerEngine : public CellEngine {
   std::string Name() const override;
   Status CheckReachable() override;
   Result<ImageFacts> CheckImage(const std::string& image) override;
-  Status CheckLimits() override;
+  bool NeedsLimitsProbe() const override { return info_.rootless; }
+  std::string Identity() const override;
   Result<CellIds> ChooseIds(const std::string& run_id) override;
   Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan, const CellPlaces& places) override;
 

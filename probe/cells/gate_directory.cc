@@ -20,8 +20,8 @@ constexpr mode_t kDirectoryMode = 0711;
 constexpr mode_t kSocketMode = 0666;
 constexpr mode_t kForOthers = 0077;
 
-Error Mismatch(std::string_view text) {
-  return Error(Kind::kViolation, Text("gate: ", text)).Coded("cell_mismatch");
+Error Mismatch(std::string_view text, int err = 0) {
+  return Error(Kind::kViolation, Text("gate: ", text), err).Coded("cell_mismatch");
 }
 
 int MillisecondsUntil(GateDirectory::Clock::time_point deadline) {
@@ -93,7 +93,7 @@ Result<UniqueFd> GateDirectory::AcceptFrom(pid_t pid, int pidfd, Clock::time_poi
   std::array<struct pollfd, 2> wait = {{{listener_.get(), POLLIN, 0}, {pidfd, POLLIN, 0}}};
   while (wait[0].revents == 0) {
     if (Clock::now() >= deadline)
-      return Mismatch("the cell's first process did not connect in time");
+      return Mismatch("the cell's first process did not connect in time", ETIMEDOUT);
     if (wait[1].revents != 0) return Mismatch("the cell's first process ended before it connected");
     TRY(sys::PollAll(wait, MillisecondsUntil(deadline)));
   }

@@ -15,7 +15,6 @@ class NativeEngine : public CellEngine {
   Status CheckReachable() override { return Ok(); }
   Result<ImageFacts> CheckImage(const std::string& image) override;
   // The launcher proves or refuses every limit itself, before anything runs.
-  Status CheckLimits() override { return Ok(); }
   // The ids inside; the launcher maps them to a subordinate id of the gateway's user where
   // newuidmap is there, else to the gateway's own.
   Result<CellIds> ChooseIds(const std::string& run_id) override;

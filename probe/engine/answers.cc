@@ -145,6 +145,7 @@ Result<EngineVersion> ParseVersion(std::string_view body) {
 Result<EngineInfo> ParseInfo(std::string_view body) {
   Json json = TRY(ParseObject(body, "itself"));
   EngineInfo info;
+  info.id = Printable(StringAt(json, "ID"));
   info.server_version = Printable(StringAt(json, "ServerVersion"));
   info.cgroup_version = Printable(StringAt(json, "CgroupVersion"));
   info.cgroup_driver = Printable(StringAt(json, "CgroupDriver"));

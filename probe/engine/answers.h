@@ -24,6 +24,7 @@ struct EngineVersion {
 Result<EngineVersion> ParseVersion(std::string_view body);
 
 struct EngineInfo {
+  std::string id;  // of this one daemon's store; Podman has none
   std::string server_version;
   std::string cgroup_version;
   std::string cgroup_driver;

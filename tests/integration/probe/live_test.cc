@@ -34,7 +34,6 @@ class LyingEngine : public probe::CellEngine {
   Result<probe::ImageFacts> CheckImage(const std::string& image) override {
     return real_.CheckImage(image);
   }
-  Status CheckLimits() override { return Ok(); }
   Result<probe::CellIds> ChooseIds(const std::string& run_id) override {
     return real_.ChooseIds(run_id);
   }

@@ -6,62 +6,15 @@
 #include <chrono>
 #include <thread>
 
-#include "launcher/cell/gate_protocol.h"
-#include "launcher/cgroup/events.h"
 #include "launcher/sys/socket.h"
 #include "tests/unit/gateway/task/run_task_fixture.h"
-#include "tests/unit/launcher/cell/sample_attestation.h"
+#include "tests/unit/gateway/task/waiting_cell.h"
 
 namespace taskcell::gateway {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-// A cell whose first process attests to exactly what was planned and then waits for its job.
-// `on_observe` runs when the attestation has come and is about to be compared.
-class WaitingCell : public probe::RunningCell {
- public:
-  WaitingCell(const cell::CellPlan& plan, UniqueFd gate, std::function<void()> on_observe)
-      : plan_(plan),
-        seen_(cell::MatchingAttestation(plan, cell::Engine::kDocker)),
-        gate_(std::move(gate)),
-        on_observe_(std::move(on_observe)) {}
-
-  const cell::CellPlan& plan() const override { return plan_; }
-  pid_t host_pid() const override { return seen_.outside.host_pid; }
-  const std::vector<std::string>& warnings() const override { return warnings_; }
-  UniqueFd TakeGate() override { return std::move(gate_); }
-  Result<cell::OutsideAttestation> Observe() override {
-    on_observe_();
-    return seen_.outside;
-  }
-  Result<cgroup::Events> ReadEvents() override { return cgroup::Events{}; }
-  Status Kill() override { return Ok(); }
-  Status Remove() override { return Ok(); }
-
- private:
-  cell::CellPlan plan_;
-  cell::Attestation seen_;
-  UniqueFd gate_;
-  std::function<void()> on_observe_;
-  std::vector<std::string> warnings_;
-};
-
-// Says over the gate what the first process of that cell says.
-void Attest(const cell::CellPlan& plan, int gate) {
-  sys::LoopbackListener listener = sys::ListenLoopback().value();
-  cell::InsideAttestation seen = cell::MatchingAttestation(plan, cell::Engine::kDocker).inside;
-  seen.listener_port = listener.port;
-  cell::FrameWriter writer;
-  auto send = [&](cell::FrameType type, std::string_view payload, int fd) {
-    Status sent = writer.Write(
-        type, payload, [&](std::string_view packet) { return sys::SendPacket(gate, packet, fd); });
-    EXPECT_TRUE(sent.ok()) << sent.error().text;
-  };
-  send(cell::FrameType::kListener, cell::EncodePort(listener.port), listener.fd.get());
-  send(cell::FrameType::kAttestation, cell::EncodeAttestation(seen), -1);
-}
 
 class GoOnTest : public RunTaskTest {
  protected:

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "gateway/task/limits_probe.h"
 #include "gateway/task/task.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/tree.h"
@@ -29,6 +30,9 @@ struct FakeState {
   std::string_view code;
   std::optional<cell::CellPlan> plan;
   bool snapshot_was_there = false;
+  std::optional<Error> make_error;
+  bool rootless = false;
+  std::string identity = "this engine";
   bool slow = false;  // every call takes some milliseconds
   std::function<std::unique_ptr<probe::RunningCell>(const cell::CellPlan&)>
       make_cell;  // empty: none
@@ -44,7 +48,8 @@ class FakeEngine : public probe::CellEngine {
     TRY(Step("image"));
     return probe::ImageFacts{};
   }
-  Status CheckLimits() override { return Step("limits"); }
+  bool NeedsLimitsProbe() const override { return state_.rootless; }
+  std::string Identity() const override { return state_.identity; }
   Result<probe::CellIds> ChooseIds(const std::string& /*run_id*/) override {
     TRY(Step("ids"));
     return probe::CellIds{1234, 1235, true, "a test's ids"};
@@ -52,8 +57,10 @@ class FakeEngine : public probe::CellEngine {
   Result<std::unique_ptr<probe::RunningCell>> Make(cell::CellPlan plan,
                                                    const probe::CellPlaces& /*places*/) override {
     state_.plan = std::move(plan);
-    state_.snapshot_was_there = std::filesystem::exists(state_.plan->mounts[0].source + "/SOUL.md");
+    state_.snapshot_was_there = !state_.plan->mounts.empty() &&
+                                std::filesystem::exists(state_.plan->mounts[0].source + "/SOUL.md");
     TRY(Step("make"));
+    if (state_.make_error.has_value()) return *state_.make_error;
     if (state_.make_cell) return state_.make_cell(*state_.plan);
     return Error(Kind::kInternal, "this engine makes no cells").Coded("container_create_failed");
   }
@@ -81,6 +88,11 @@ class RunTaskTest : public testing::Test {
         [this](const TaskcellSettings&) -> Result<std::unique_ptr<probe::CellEngine>> {
       state_.calls.emplace_back("make_engine");
       return std::unique_ptr<probe::CellEngine>(std::make_unique<FakeEngine>(state_));
+    };
+    surroundings_.prove_limits = [this](const Home& home, probe::CellEngine& engine,
+                                        const SandboxSettings& settings) {
+      state_.calls.emplace_back("limits");
+      return limits_probe_.Check(home, engine, settings, surroundings_.programs);
     };
     surroundings_.broker = []() -> Result<Broker*> {
       return Error(Kind::kInternal, "no cell, so nobody may ask for the broker");
@@ -136,6 +148,7 @@ class RunTaskTest : public testing::Test {
 
   std::string path_ = "/tmp/taskcell-task-test-XXXXXX";
   FakeState state_;
+  LimitsProbe limits_probe_;
   Surroundings surroundings_;
 };
 

@@ -28,7 +28,7 @@ TEST_F(RunTaskTest, AdmittedTaskReachesTheEngineWithItsPlanAndLeavesNothingWhenI
   TaskAnswer answer = Run();
   EXPECT_EQ(answer.code, "container_create_failed") << answer.message;
   EXPECT_EQ(state_.calls,
-            (std::vector<std::string>{"make_engine", "reach", "image", "limits", "ids", "make"}));
+            (std::vector<std::string>{"make_engine", "reach", "image", "ids", "make"}));
   ASSERT_TRUE(state_.plan.has_value());
   EXPECT_TRUE(state_.snapshot_was_there);
   EXPECT_EQ(state_.plan->uid, 1234U);
@@ -67,9 +67,13 @@ TEST_F(RunTaskTest, RefusalsOfTheConfigurationComeInOrderAndBeforeAnyEngine) {
   state_.code = "image_missing";
   state_.fail_at = "image";
   ExpectRefused("image_missing", "told to fail");
+  state_.rootless = true;
   state_.code = "resource_limits_unenforced";
-  state_.fail_at = "limits";
+  state_.fail_at = "make";
   ExpectRefused("resource_limits_unenforced", "told to fail");
+  EXPECT_EQ(state_.plan->agent, "limits-probe");
+  state_.plan.reset();
+  state_.rootless = false;
   state_.fail_at = "";
   ExpectRefused("no_account", "an Anthropic API key");
   EXPECT_FALSE(state_.plan.has_value());

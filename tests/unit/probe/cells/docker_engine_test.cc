@@ -8,7 +8,9 @@
 
 #include <map>
 #include <ostream>
+#include <set>
 
+#include "launcher/base/text.h"
 #include "tests/support/fake_engine.h"
 
 namespace taskcell::probe {
@@ -125,10 +127,10 @@ TEST(DockerEngineTest, AnEngineThatAnswersButIsTooOldIsNotUnreachable) {
   EXPECT_EQ(reached.error().code, "engine_unsupported");
 }
 
-TEST(DockerEngineTest, ARootlessEngineIsRefusedHoweverItSaysSoAndWhateverItClaims) {
+TEST(DockerEngineTest, ARootlessEngineMustProveItsLimitsHoweverItSaysSoAndWhateverItClaims) {
   struct Row {
     const char* info;
-    bool refused;
+    bool rootless;
   };
   for (const Row& row :
        {Row{R"({"MemoryLimit":true,"PidsLimit":true,"Rootless":true,
@@ -142,13 +144,34 @@ TEST(DockerEngineTest, ARootlessEngineIsRefusedHoweverItSaysSoAndWhateverItClaim
     FakeEngine fake(Answers(answers));
     DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
     ASSERT_TRUE(engine.CheckReachable().ok());
-    Status limits = engine.CheckLimits();
-    EXPECT_EQ(limits.ok(), !row.refused) << row.info;
-    if (row.refused) {
-      EXPECT_EQ(limits.error().code, "resource_limits_unenforced");
-      for (const auto& request : fake.requests()) EXPECT_EQ(request.method, "GET");
-    }
+    EXPECT_EQ(engine.NeedsLimitsProbe(), row.rootless) << row.info;
   }
+}
+
+TEST(DockerEngineTest, AnotherDaemonAtTheSamePlaceIsAnotherEngine) {
+  auto answers = Healthy();
+  FakeEngine fake(
+      [&answers](const FakeEngine::Request& request) { return Answers(answers)(request); });
+  DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
+  std::set<std::string> identities;
+  for (const char* id : {"one", "two", "one"}) {
+    answers["GET /info"] = FakeEngine::Answer(200, Text(R"({"ID":")", id, R"("})"));
+    ASSERT_TRUE(engine.CheckReachable().ok());
+    identities.insert(engine.Identity());
+  }
+  EXPECT_EQ(identities.size(), 2U);
+}
+
+TEST(DockerEngineTest, AnEngineOfTheOtherFlavourIsRefusedByName) {
+  FakeEngine fake(Answers(Healthy()));
+  const Endpoint endpoint{fake.socket_path(), "a test", {}};
+  EXPECT_TRUE(DockerEngine(endpoint, EngineFlavour::kDocker).CheckReachable().ok());
+  Status podman = DockerEngine(endpoint, EngineFlavour::kPodman).CheckReachable();
+  ASSERT_FALSE(podman.ok());
+  EXPECT_EQ(podman.error().code, "docker_unreachable");
+  EXPECT_NE(podman.error().text.find("is docker; set [taskcell] engine = \"docker\""),
+            std::string::npos)
+      << podman.error().text;
 }
 
 // What the engine was asked for, when it refuses at some step: whatever was made is removed.
@@ -212,6 +235,70 @@ INSTANTIATE_TEST_SUITE_P(
         Step{"RemovedByItself", "GET /containers/c0ffee/json", FakeEngine::Answer(404, ""),
              "cell_mismatch", true}),
     [](const auto& row) { return std::string(row.param.name); });
+
+// A container as it is made and inspected by an engine that calls itself rootless.
+std::map<std::string, std::string> Rootless(const std::string& inspected) {
+  auto answers = Healthy();
+  answers["GET /info"] = FakeEngine::Answer(200, R"({"Rootless":true})");
+  answers["GET /images/x:1/json"] = FakeEngine::Answer(200, R"({"Id":"sha256:aa"})");
+  answers["POST /containers/create"] = FakeEngine::Answer(201, R"({"Id":"c0ffee"})");
+  answers["GET /containers/c0ffee/json"] = FakeEngine::Answer(200, inspected);
+  answers["POST /containers/c0ffee/start"] = FakeEngine::Answer(204, "");
+  answers["DELETE /containers/c0ffee"] = FakeEngine::Answer(204, "");
+  return answers;
+}
+
+struct Made {
+  Error error;
+  bool started = false;
+};
+
+Made MakeOn(FakeEngine& fake) {
+  DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
+  EXPECT_TRUE(engine.CheckReachable().ok());
+  char pattern[] = "/tmp/taskcell-make-XXXXXX";
+  EXPECT_NE(::mkdtemp(pattern), nullptr);
+  auto made = engine.Make(Plan(), PlacesIn(pattern));
+  EXPECT_FALSE(made.ok());
+  EXPECT_EQ(::rmdir(pattern), 0) << "something was left in the run directory";
+  Made result{made.error()};
+  for (const auto& request : fake.requests())
+    result.started |= request.target.find("/start") != std::string::npos;
+  return result;
+}
+
+TEST(DockerEngineTest, ARootlessEngineThatReportsOtherLimitsIsNotStarted) {
+  for (const char* host_config :
+       {R"({"Memory":0,"MemorySwap":0,"PidsLimit":0})",
+        R"({"Memory":67108864,"MemorySwap":-1,"PidsLimit":32})",
+        R"({"Memory":67108864,"MemorySwap":67108864,"PidsLimit":33})", "{}"}) {
+    FakeEngine fake(Answers(Rootless(Text(R"({"Id":"c0ffee","State":{"Status":"created"},)",
+                                          R"("HostConfig":)", host_config, "}"))));
+    const Made made = MakeOn(fake);
+    EXPECT_EQ(made.error.code, "resource_limits_unenforced") << host_config << made.error.text;
+    EXPECT_NE(made.error.text.find("it was not started"), std::string::npos) << made.error.text;
+    EXPECT_FALSE(made.started) << host_config;
+  }
+  // Control: with the limits asked for it is started, and found ended.
+  FakeEngine fake(Answers(
+      Rootless(R"({"Id":"c0ffee","State":{"Status":"exited"},"HostConfig":{"Memory":67108864,)"
+               R"("MemorySwap":67108864,"PidsLimit":32}})")));
+  const Made made = MakeOn(fake);
+  EXPECT_TRUE(made.started);
+  EXPECT_EQ(made.error.code, "cell_mismatch");
+}
+
+TEST(DockerEngineTest, AnEngineWhoseProcessesAreNotHereIsUnreachable) {
+  const std::string nobody = "2147483000";  // above every pid_max
+  auto answers = Rootless(
+      Text(R"({"Id":"c0ffee","State":{"Status":"running","Running":true,"Pid":)", nobody, "}}"));
+  answers["GET /info"] = FakeEngine::Answer(200, R"({"ServerVersion":"20.10"})");
+  FakeEngine fake(Answers(answers));
+  const Made made = MakeOn(fake);
+  EXPECT_EQ(made.error.code, "docker_unreachable") << made.error.text;
+  EXPECT_NE(made.error.text.find("can't share a socket with this host"), std::string::npos);
+  EXPECT_NE(made.error.text.find("from a test"), std::string::npos);
+}
 
 TEST(DockerEngineTest, WarningsOfTheEngineAreQuotedAsACause) {
   auto answers = Healthy();

@@ -1,0 +1,110 @@
+#include "gateway/task/limits_probe.h"
+
+#include <cerrno>
+#include <chrono>
+
+#include "gateway/task/plan_task.h"
+#include "gateway/task/run_directory.h"
+#include "launcher/base/text.h"
+#include "launcher/cell/compare.h"
+#include "launcher/gate/gate_host.h"
+
+namespace taskcell::gateway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kAttestationWait{10};
+constexpr uint64_t kProbeTimeoutMs = 15000;  // the whole check container
+constexpr std::string_view kUnenforced = "resource_limits_unenforced";
+constexpr std::string_view kRemedy =
+    "; delegate the memory, pids and cpu controllers to the user the engine runs as "
+    "(taskcell-probe delegate prints how) and restart it";
+
+// What the check cell's own errors mean for the engine. Those that say what is wrong stay.
+Error Explain(Error error) {
+  if (error.code == kUnenforced) {
+    error.text += kRemedy;
+    return error;
+  }
+  if (error.err == ETIMEDOUT && error.code == "cell_mismatch")
+    return Error(Kind::kUnsupported,
+                 Text("the engine can't share a socket with this host: the check container runs, "
+                      "but its first process never came to the gate (",
+                      error.text, ")"))
+        .Coded("docker_unreachable");
+  for (std::string_view own : {"docker_unreachable", "image_missing", "workspace_failed",
+                               "container_refused", "engine_unsupported"})
+    if (error.code == own) return error;
+  return Error(Kind::kUnsupported,
+               Text("the engine runs rootless, and the container that was to check its limits did "
+                    "not finish: ",
+                    error.text, kRemedy))
+      .Coded(kUnenforced);
+}
+
+Status CompareLimits(const cell::CellPlan& plan, cell::Engine engine,
+                     const cell::Attestation& seen) {
+  std::string differences;
+  for (const cell::Mismatch& mismatch : cell::Compare(plan, engine, seen)) {
+    if (mismatch.is_limit)
+      differences += Text(differences.empty() ? "" : "; ", cell::Describe(mismatch));
+  }
+  if (differences.empty()) return Ok();
+  return Error(Kind::kUnsupported,
+               Text("the engine runs rootless and does not enforce limits (", differences, ")"))
+      .Coded(kUnenforced);
+}
+
+Status Attest(probe::RunningCell& cell, cell::Engine engine) {
+  gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate()));
+  gate::GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
+  cell::Attestation seen;
+  seen.inside = std::move(arrival.inside);
+  seen.outside = TRY(cell.Observe());
+  return CompareLimits(cell.plan(), engine, seen);
+}
+
+Status Prove(const Home& home, probe::CellEngine& engine, const SandboxSettings& settings,
+             const Programs& programs) {
+  const std::string run_id = TRY(MakeRunId());
+  probe::CellIds ids = TRY(engine.ChooseIds(run_id));
+  RunDirectory directory = TRY(RunDirectory::Make(home, run_id));
+  cell::CellPlan plan = EmptyPlan(home, "limits-probe", run_id, kProbeTimeoutMs);
+  plan.uid = ids.uid;
+  plan.gid = ids.gid;
+  plan.root = cell::RootKind::kImage;
+  plan.root_source = settings.image;
+  PlanLimits(settings, plan);
+  probe::CellPlaces places;
+  places.run_directory = directory.path();
+  places.init_program = programs.init;
+  Status proven = Ok();
+  Result<std::unique_ptr<probe::RunningCell>> cell = engine.Make(std::move(plan), places);
+  if (cell.ok()) {
+    proven = Attest(*cell.value(), engine.kind());
+    Status removed = cell.value()->Remove();
+    if (proven.ok()) proven = std::move(removed);
+  } else {
+    proven = std::move(cell).error();
+  }
+  Status removed = directory.Remove();
+  directory.RemoveEmptyParents();
+  if (proven.ok() && !removed.ok()) return removed;
+  return proven;
+}
+
+}  // namespace
+
+Status LimitsProbe::Check(const Home& home, probe::CellEngine& engine,
+                          const SandboxSettings& settings, const Programs& programs) {
+  std::lock_guard lock(mutex_);
+  const std::string identity = engine.Identity();
+  if (passed_.contains(identity)) return Ok();
+  Status proven = Prove(home, engine, settings, programs);
+  if (!proven.ok()) return Explain(std::move(proven).error());
+  passed_.insert(identity);
+  return Ok();
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,100 @@
+#include "gateway/task/limits_probe.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/unit/gateway/task/run_task_fixture.h"
+#include "tests/unit/gateway/task/waiting_cell.h"
+
+namespace taskcell::gateway {
+namespace {
+
+// A rootless engine whose check cells attest to `attested_`'s changes.
+class LimitsProbeTest : public RunTaskTest {
+ protected:
+  void SetUp() override {
+    RunTaskTest::SetUp();
+    state_.rootless = true;
+    surroundings_.environment.clear();  // no account: an admitted task ends right after the probe
+    state_.make_cell = [this](const cell::CellPlan& plan) {
+      ++cells_;
+      sys::SocketPair pair = sys::MakePacketPair().value();
+      first_process_ = std::move(pair.first);
+      cell::CellPlan attested = plan;
+      if (deviate_) deviate_(attested);
+      if (attests_) {
+        Attest(attested, first_process_.get());
+      } else {
+        first_process_.Reset();
+      }
+      return std::make_unique<WaitingCell>(plan, std::move(pair.second), [] {});
+    };
+  }
+
+  std::function<void(cell::CellPlan&)> deviate_;
+  bool attests_ = true;
+  int cells_ = 0;
+  UniqueFd first_process_;
+};
+
+TEST_F(LimitsProbeTest, APassIsKeptForTheEngineAndTheCheckCellHoldsNothingOfTheTask) {
+  ExpectRefused("no_account", "an Anthropic API key");
+  EXPECT_EQ(cells_, 1);
+  EXPECT_EQ(state_.plan->agent, "limits-probe");
+  EXPECT_TRUE(state_.plan->mounts.empty());
+  EXPECT_EQ(state_.plan->limits.memory_bytes, 4294967296U);
+  EXPECT_EQ(state_.plan->limits.pids, 128U);
+  ExpectRefused("no_account", "an Anthropic API key");
+  EXPECT_EQ(cells_, 1);
+  state_.identity = "another engine at the same place";
+  ExpectRefused("no_account", "an Anthropic API key");
+  EXPECT_EQ(cells_, 2);
+}
+
+TEST_F(LimitsProbeTest, LimitsThatAreNotInForceAreARefusalThatIsTriedAgain) {
+  deviate_ = [](cell::CellPlan& plan) { plan.limits.memory_bytes *= 2; };
+  ExpectRefused("resource_limits_unenforced", "does not enforce limits (");
+  EXPECT_NE(Run().message.find("memory"), std::string::npos);
+  EXPECT_EQ(cells_, 2) << "a failure is not kept";
+  deviate_ = nullptr;
+  ExpectRefused("no_account", "an Anthropic API key");
+}
+
+TEST_F(LimitsProbeTest, ACheckCellThatDoesNotAttestIsARefusal) {
+  attests_ = false;
+  ExpectRefused("resource_limits_unenforced", "did not finish");
+}
+
+TEST_F(LimitsProbeTest, ARootfulEngineIsNotProbed) {
+  state_.rootless = false;
+  ExpectRefused("no_account", "an Anthropic API key");
+  EXPECT_EQ(cells_, 0);
+}
+
+// What the engine answers to the making of the check cell, and what that means.
+struct MakeFault {
+  Error error;
+  const char* code;
+  const char* part;
+};
+
+TEST_F(LimitsProbeTest, EachFaultOfTheCheckCellHasItsOwnTextAndCode) {
+  const MakeFault faults[] = {
+      {Error(Kind::kUnsupported, "other limits than asked").Coded("resource_limits_unenforced"),
+       "resource_limits_unenforced", "other limits than asked; delegate the memory"},
+      {Error(Kind::kViolation, "it ended").Coded("cell_mismatch"), "resource_limits_unenforced",
+       "did not finish: it ended; delegate"},
+      {Error(Kind::kViolation, "nobody came", ETIMEDOUT).Coded("cell_mismatch"),
+       "docker_unreachable", "can't share a socket with this host"},
+      {Error(Kind::kConfig, "no such image").Coded("image_missing"), "image_missing",
+       "no such image"},
+      {Error(Kind::kConfig, "gone").Coded("docker_unreachable"), "docker_unreachable", "gone"}};
+  for (const MakeFault& fault : faults) {
+    state_.make_error = fault.error;
+    ExpectRefused(fault.code, fault.part);
+  }
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
