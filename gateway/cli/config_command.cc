@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gateway/cli/home_option.h"
 #include "gateway/cli/output.h"
 #include "gateway/config/check_configuration.h"
 #include "launcher/base/json_text.h"
@@ -46,8 +47,7 @@ int ConfigCheckCommand(const std::string& home_option, bool json) {
   constexpr int kInvalid = 1;
   constexpr int kUsage = 2;
   const Environment environment = ProcessEnvironment();
-  Result<std::string> path = ChooseHome(home_option, environment);
-  Result<Home> home = path.ok() ? OpenHome(path.value()) : path.error();
+  Result<Home> home = OpenChosenHome(home_option, environment);
   if (!home.ok()) {
     PutLine(STDERR_FILENO, Text("taskcell: ", home.error().text));
     return kUsage;

@@ -5,6 +5,8 @@
 
 #include "gateway/cli/config_command.h"
 #include "gateway/cli/run_command.h"
+#include "gateway/cli/sweep_command.h"
+#include "gateway/cli/tasks_command.h"
 
 namespace {
 
@@ -30,12 +32,29 @@ int Main(int argc, char** argv) {
   check->add_option("--home", options.home, kHomeHelp);
   check->add_flag("--json", options.json, "Print one JSON object");
 
+  bool all = false;
+  CLI::App* ps = app.add_subcommand("ps", "List the newest tasks of a home");
+  ps->add_flag("--all", all, "Every task that is on record");
+  std::string task;
+  CLI::App* show = app.add_subcommand("show", "Show one task, its cells and what became of it");
+  show->add_option("ID", task, "The task's id, or the beginning of it")->required();
+  bool dry_run = false;
+  CLI::App* sweep = app.add_subcommand("sweep", "Remove what killed runs left behind");
+  sweep->add_flag("--dry-run", dry_run, "Say what would be removed, and change nothing");
+  for (CLI::App* command : {ps, show, sweep}) {
+    command->add_option("--home", options.home, kHomeHelp);
+    command->add_flag("--json", options.json, "Print JSON");
+  }
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (check->parsed()) return taskcell::gateway::ConfigCheckCommand(options.home, options.json);
+  if (ps->parsed()) return taskcell::gateway::PsCommand(options.home, all, options.json);
+  if (show->parsed()) return taskcell::gateway::ShowCommand(options.home, task, options.json);
+  if (sweep->parsed()) return taskcell::gateway::SweepCommand(options.home, dry_run, options.json);
   return taskcell::gateway::RunCommand(options);
 }
 

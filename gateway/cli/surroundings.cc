@@ -6,7 +6,6 @@
 #include "probe/cells/native_engine.h"
 
 namespace taskcell::gateway {
-
 namespace {
 
 probe::EngineFlavour FlavourOf(EngineChoice engine) {
@@ -22,11 +21,17 @@ probe::EngineFlavour FlavourOf(EngineChoice engine) {
 
 }  // namespace
 
+Result<probe::Endpoint> ChooseHostEndpoint(const TaskcellSettings& settings) {
+  return probe::ChooseEndpoint(probe::SettingsFromEnvironment(settings.engine_socket),
+                               FlavourOf(settings.engine));
+}
+
 Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings) {
   if (settings.engine == EngineChoice::kNative)
     return std::unique_ptr<probe::CellEngine>(std::make_unique<probe::NativeEngine>());
+  probe::Endpoint endpoint = TRY(ChooseHostEndpoint(settings));
   return std::unique_ptr<probe::CellEngine>(
-      TRY(probe::FindDockerEngine(settings.engine_socket, FlavourOf(settings.engine))));
+      std::make_unique<probe::DockerEngine>(std::move(endpoint), FlavourOf(settings.engine)));
 }
 
 Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) {

@@ -6,6 +6,7 @@
 #include "gateway/task/limits_probe.h"
 #include "gateway/task/task.h"
 #include "launcher/base/result.h"
+#include "probe/engine/endpoint.h"
 
 namespace taskcell::gateway {
 
@@ -25,7 +26,11 @@ class HostSurroundings {
   Surroundings surroundings_;
 };
 
-// The engine `settings` name: "auto" is Docker, never native.
+// The socket of the engine `settings` and the environment name, for every engine but native. Error
+// code docker_unreachable.
+Result<probe::Endpoint> ChooseHostEndpoint(const TaskcellSettings& settings);
+
+// The engine `settings` name: "auto" is never native.
 Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings);
 
 }  // namespace taskcell::gateway

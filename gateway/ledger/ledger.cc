@@ -16,7 +16,8 @@ constexpr int64_t kVersion = 1;
 // One statement each, since they are prepared one by one.
 constexpr std::array<std::string_view, 4> kSchema = {
     "CREATE TABLE tasks (id TEXT PRIMARY KEY, agent TEXT NOT NULL, kind TEXT NOT NULL, "
-    "state TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, accepted_ms INTEGER NOT NULL, "
+    "owner TEXT NOT NULL, state TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, "
+    "accepted_ms INTEGER NOT NULL, "
     "started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL) STRICT",
     "CREATE TABLE runs (id TEXT PRIMARY KEY, task TEXT NOT NULL REFERENCES tasks(id), "
     "engine TEXT NOT NULL, account TEXT NOT NULL, started_ms INTEGER NOT NULL, "
@@ -45,7 +46,7 @@ Result<TaskState> ParseState(std::string_view name) {
 }
 
 constexpr std::string_view kTaskColumns =
-    "id, agent, kind, state, code, message, accepted_ms, started_ms, ended_ms";
+    "id, agent, kind, owner, state, code, message, accepted_ms, started_ms, ended_ms";
 
 Result<TaskRow> ReadTask(const Statement& row) {
   TaskRow task;
@@ -53,6 +54,7 @@ Result<TaskRow> ReadTask(const Statement& row) {
   task.id = row.Text(at++);
   task.agent = row.Text(at++);
   task.kind = row.Text(at++);
+  task.owner = row.Text(at++);
   task.state = TRY(ParseState(row.Text(at++)));
   task.code = row.Text(at++);
   task.message = row.Text(at++);
@@ -131,8 +133,9 @@ Result<std::optional<Ledger>> Ledger::OpenExisting(int home_fd, const std::strin
 
 Status Ledger::Start(const TaskRow& task) {
   Statement insert = TRY(database_.Prepare(
-      Text("INSERT INTO tasks (", kTaskColumns, ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")));
-  insert.Bind(task.id).Bind(task.agent).Bind(task.kind).Bind(TaskStateName(TaskState::kRunning));
+      Text("INSERT INTO tasks (", kTaskColumns, ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+  insert.Bind(task.id).Bind(task.agent).Bind(task.kind).Bind(task.owner);
+  insert.Bind(TaskStateName(TaskState::kRunning));
   insert.Bind("").Bind("").Bind(task.accepted_ms).Bind(task.started_ms).Bind(int64_t{0});
   return insert.Run().With(kLedgerFile);
 }
@@ -154,6 +157,15 @@ Result<std::vector<TaskRow>> Ledger::Tasks(int64_t limit) {
                                                 " FROM tasks ORDER BY accepted_ms DESC, id "
                                                 "LIMIT ?")));
   select.Bind(limit);
+  std::vector<TaskRow> tasks;
+  while (TRY(select.Step().With(kLedgerFile)))
+    tasks.push_back(TRY(ReadTask(select).With(kLedgerFile)));
+  return tasks;
+}
+
+Result<std::vector<TaskRow>> Ledger::RunningTasks() {
+  Statement select = TRY(database_.Prepare(Text(
+      "SELECT ", kTaskColumns, " FROM tasks WHERE state = 'running' ORDER BY accepted_ms, id")));
   std::vector<TaskRow> tasks;
   while (TRY(select.Step().With(kLedgerFile)))
     tasks.push_back(TRY(ReadTask(select).With(kLedgerFile)));
@@ -201,6 +213,12 @@ Result<std::vector<RunRow>> Ledger::Runs(std::string_view task) {
     runs.push_back(std::move(run));
   }
   return runs;
+}
+
+Result<bool> Ledger::HasRun(std::string_view id) {
+  Statement select = TRY(database_.Prepare("SELECT 1 FROM runs WHERE id = ?"));
+  select.Bind(id);
+  return select.Step().With(kLedgerFile);
 }
 
 Result<std::vector<AccountState>> Ledger::Accounts() {

@@ -31,7 +31,8 @@ std::string_view TaskStateName(TaskState state);
 struct TaskRow {
   std::string id;  // 32 hex digits
   std::string agent;
-  std::string kind;  // what started it: "run", "bus", "heartbeat", ...
+  std::string kind;   // what started it: "run", "bus", "heartbeat", ...
+  std::string owner;  // the process that runs it (OwnerOfThisProcess)
   TaskState state = TaskState::kAccepted;
   std::string code;     // of a final state: "ok" or why not
   std::string message;  // for the requester
@@ -71,10 +72,16 @@ class Ledger {
   Result<std::vector<TaskRow>> Tasks(int64_t limit);
   Result<std::optional<TaskRow>> Task(std::string_view id);
 
+  // Those that are running, the oldest first.
+  Result<std::vector<TaskRow>> RunningTasks();
+
   Status StartRun(const RunRow& run);
   Status FinishRun(std::string_view id, int64_t ended_ms);
   // All cells made for a task, in order.
   Result<std::vector<RunRow>> Runs(std::string_view task);
+
+  // Whether a cell of that run id was ever made for this home.
+  Result<bool> HasRun(std::string_view id);
 
   Result<std::vector<AccountState>> Accounts();
   // Changes one account's state by `change` in one transaction; a fresh state for one that was

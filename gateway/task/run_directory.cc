@@ -1,6 +1,7 @@
 #include "gateway/task/run_directory.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -61,6 +62,8 @@ Result<RunDirectory> RunDirectory::Make(const Home& home, const std::string& run
   run.snapshots_path_ = Text(home.path, "/sandbox/snap");
   run.snapshots_ = TRY(OpenPrivate(run.sandbox_.get(), "snap", false));
   run.own_ = TRY(OpenPrivate(run.runs_.get(), run_id, true));
+  Status locked = sys::Lock(run.own_.get(), LOCK_EX | LOCK_NB);
+  if (!locked.ok()) return WorkspaceFailed(locked.error().text);
   return run;
 }
 

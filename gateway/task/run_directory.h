@@ -12,10 +12,10 @@ namespace taskcell::gateway {
 // 32 lowercase hex digits from the kernel's random source.
 Result<std::string> MakeRunId();
 
-// <home>/sandbox/runs/<run id>: what one run keeps on disk while it lasts, and beside it
-// <home>/sandbox/snap: the snapshots of agent directories. Every level is a real directory of this
-// user with mode 0700. A destructor that comes before Remove removes it with all
-// that is in it, and the levels above it where they are empty.
+// <home>/sandbox/runs/<run id>: what one run keeps on disk while it lasts, locked (flock) for as
+// long, so that a sweep can tell; and beside it <home>/sandbox/snap: the snapshots of agent
+// directories. Every level is a real directory of this user with mode 0700. A destructor that comes
+// before Remove removes it with all that is in it, and the levels above it where they are empty.
 class RunDirectory {
  public:
   // Error code workspace_failed when a level is a link, belongs to somebody else or is open to

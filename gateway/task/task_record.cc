@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "gateway/ledger/owner.h"
 #include "gateway/task/run_directory.h"
 
 namespace taskcell::gateway {
@@ -35,6 +36,7 @@ Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent,
   task.id = TRY(MakeRunId());
   task.agent = agent;
   task.kind = kind;
+  task.owner = TRY(OwnerOfThisProcess());
   task.accepted_ms = UnixMilliseconds();
   task.started_ms = task.accepted_ms;
   Status started = ledger->Start(task);

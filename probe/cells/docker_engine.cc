@@ -63,11 +63,4 @@ Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
   return DockerCell::Make(client_.endpoint(), image_, std::move(plan), places, info_.rootless);
 }
 
-Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket,
-                                                       EngineFlavour flavour) {
-  auto endpoint = ChooseEndpoint(SettingsFromEnvironment(engine_socket), flavour);
-  if (!endpoint.ok()) return std::move(endpoint).error();
-  return std::make_unique<DockerEngine>(std::move(endpoint).value(), flavour);
-}
-
 }  // namespace taskcell::probe

@@ -48,9 +48,4 @@ class DockerEngine : public CellEngine {
   ImageFacts image_;
 };
 
-// The engine of that flavour that `engine_socket` (of config.toml, may be empty) and the
-// environment name. Error code docker_unreachable when they name none that can be spoken to.
-Result<std::unique_ptr<DockerEngine>> FindDockerEngine(const std::string& engine_socket,
-                                                       EngineFlavour flavour);
-
 }  // namespace taskcell::probe

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -280,6 +281,53 @@ TEST_F(TaskTest, SignalCancelsTheTaskCleanly) {
     EXPECT_EQ(run.out, "");
     EXPECT_NE(run.err.find("stopped: the sandbox run was stopped"), std::string::npos) << run.err;
   }
+}
+
+TEST_F(TaskTest, TaskOfAKilledClientIsInterruptedAndWhatItLeftIsSwept) {
+  Provider provider(path_, Steps());
+  ASSERT_TRUE(provider.answers());
+  auto sweep = [&](std::time_t now) {
+    test::RunOptions as_user;
+    as_user.user = user_;
+    as_user.environment = {"DOCKER_HOST=unix://" + socket_};
+    as_user.timeout_ms = 60000;
+    test::Outcome swept = test::Run({test::Program("taskcell-casedriver"), "sweep", "--home",
+                                     path_ + "/home", "--now", std::to_string(now)},
+                                    as_user);
+    EXPECT_EQ(swept.status, 0) << swept.out << swept.err;
+    return Json::parse(swept.out);
+  };
+  test::Outcome run = RunClient(provider.Url("hang"), {}, {"timeout", "-s", "KILL", "5"});
+  EXPECT_EQ(run.status, 137) << run.err;
+  const std::string runs = path_ + "/home/sandbox/runs";
+  ASSERT_FALSE(fs::is_empty(runs)) << "control: the killed client could not clean up";
+  const std::string run_id = fs::directory_iterator(runs)->path().filename();
+
+  // Too early for what is on disk; the task's end is plain at once.
+  Json early = sweep(std::time(nullptr));
+  EXPECT_EQ(early["interrupted"].size(), 1U) << early;
+  EXPECT_TRUE(early["directories"].empty()) << early;
+  Json late = sweep(std::time(nullptr) + 700);
+  EXPECT_TRUE(late["interrupted"].empty()) << late;
+  EXPECT_EQ(late["directories"], Json({run_id})) << late;
+  EXPECT_TRUE(late["failures"].empty()) << late;
+  EXPECT_TRUE(fs::is_empty(runs));
+
+  test::RunOptions as_user;
+  as_user.user = user_;
+  test::Outcome listed =
+      test::Run({test::Program("taskcell"), "ps", "--json", "--home", path_ + "/home"}, as_user);
+  ASSERT_EQ(listed.status, 0) << listed.err;
+  const Json tasks = Json::parse(listed.out);
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_EQ(tasks[0]["state"], "interrupted");
+  EXPECT_EQ(tasks[0]["agent"], "a1");
+  test::Outcome shown =
+      test::Run({test::Program("taskcell"), "show", tasks[0]["id"].get<std::string>().substr(0, 8),
+                 "--json", "--home", path_ + "/home"},
+                as_user);
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  EXPECT_EQ(Json::parse(shown.out)["runs"][0]["id"], run_id);
 }
 
 TEST_F(TaskTest, StepLimitEndsTheTask) {

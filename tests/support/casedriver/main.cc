@@ -64,10 +64,7 @@ int Main(int argc, char** argv) {
   if (verb == "run-cli") return RunCli(arguments);
   if (verb == "classify-exit") return ClassifyExit();
   if (verb == "remove-container") return RemoveContainer(arguments);
-  if (verb == "sweep") {
-    std::fputs("taskcell-casedriver: sweep is not built yet\n", stderr);
-    return kUsage;
-  }
+  if (verb == "sweep") return SweepVerb(arguments);
   if (verb == "read-logs") {
     std::puts("{\"reads_engine_logs\":false}");
     return 0;

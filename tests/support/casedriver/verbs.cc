@@ -10,6 +10,7 @@
 
 #include "gateway/cli/run_command.h"
 #include "gateway/cli/surroundings.h"
+#include "gateway/cli/sweep_command.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/config/toml_document.h"
@@ -204,6 +205,17 @@ int Doctor(const Arguments& arguments) {
     std::printf("engine: %s %s\n", url.c_str(), error.empty() ? "answers" : error.c_str());
   }
   return error.empty() ? 0 : 1;
+}
+
+int SweepVerb(const Arguments& arguments) {
+  std::optional<uint64_t> now = ParseUnsigned(arguments.Get("now"));
+  const std::string home(arguments.Get("home"));
+  if (home.empty() || !now.has_value()) return Complain("sweep needs --home DIR --now EPOCH");
+  Result<gateway::SweepReport> report =
+      gateway::SweepHome(home, {static_cast<int64_t>(*now), false});
+  if (!report.ok()) return Complain(report.error().text);
+  std::puts(gateway::SweepJson(report.value()).c_str());
+  return report->failures.empty() ? 0 : 1;
 }
 
 int Parse(const Arguments& arguments) {

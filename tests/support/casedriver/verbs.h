@@ -58,5 +58,6 @@ int RunCli(const Arguments& arguments);
 int ClassifyExit();
 // ID: {clean, error}.
 int RemoveContainer(const Arguments& arguments);
+int SweepVerb(const Arguments& arguments);
 
 }  // namespace taskcell::casedriver

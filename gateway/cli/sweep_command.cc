@@ -1,0 +1,108 @@
+#include "gateway/cli/sweep_command.h"
+
+#include <unistd.h>
+
+#include <ctime>
+
+#include "gateway/cli/home_option.h"
+#include "gateway/cli/output.h"
+#include "gateway/cli/surroundings.h"
+#include "gateway/config/taskcell_settings.h"
+#include "gateway/task/admission.h"
+#include "launcher/base/json_text.h"
+#include "launcher/base/text.h"
+#include "probe/engine/client.h"
+
+namespace taskcell::gateway {
+namespace {
+
+EngineContainers ContainersOf(probe::EngineClient& client) {
+  EngineContainers engine;
+  engine.list = [&client](const std::string& label) -> Result<std::vector<probe::ListedContainer>> {
+    TRY(client.Negotiate());
+    return client.ListTasks(label);
+  };
+  engine.remove = [&client](const std::string& id) { return client.Remove(id); };
+  return engine;
+}
+
+// An engine that cannot even be found is one that cannot be listed.
+EngineContainers Unfound(const Error& error) {
+  EngineContainers engine;
+  engine.list = [error](const std::string&) -> Result<std::vector<probe::ListedContainer>> {
+    return error;
+  };
+  return engine;
+}
+
+void PutIds(JsonText& json, std::string_view key, const std::vector<std::string>& ids) {
+  json.Key(key).Open('[');
+  for (const std::string& id : ids) json.String(id);
+  json.Close(']');
+}
+
+void Print(const SweepReport& report, bool dry_run) {
+  const char* removed = dry_run ? "would be removed" : "removed";
+  if (report.never_ran) PutLine(STDOUT_FILENO, "no task ever ran in this home");
+  for (const std::string& id : report.interrupted)
+    PutLine(STDOUT_FILENO, Text("task ", id, dry_run ? ": was interrupted" : ": interrupted"));
+  for (const std::string& id : report.containers)
+    PutLine(STDOUT_FILENO, Text("container ", id, ": ", removed));
+  for (const std::string& id : report.directories)
+    PutLine(STDOUT_FILENO, Text("run directory ", id, ": ", removed));
+  for (const std::string& note : report.notes)
+    PutLine(STDERR_FILENO, Text("taskcell: ", Printable(note)));
+  for (const auto& [reason, count] : report.failures)
+    PutLine(STDERR_FILENO, Text("taskcell: cleanup_failed: ", reason, " (", count, ")"));
+}
+
+}  // namespace
+
+Result<SweepReport> SweepHome(const std::string& home_option, const SweepOptions& options) {
+  Home home = TRY(OpenChosenHome(home_option, ProcessEnvironment()));
+  Result<ConfigValue> config = ReadConfig(home);
+  Result<TaskcellSettings> settings =
+      config.ok() ? ReadTaskcellSettings(config.value()) : config.error();
+  if (settings.ok() && settings->engine == EngineChoice::kNative)
+    return Sweep(home, nullptr, options);
+  Result<probe::Endpoint> endpoint =
+      settings.ok() ? ChooseHostEndpoint(settings.value()) : settings.error();
+  if (!endpoint.ok()) {
+    const EngineContainers unfound = Unfound(endpoint.error());
+    return Sweep(home, &unfound, options);
+  }
+  probe::EngineClient client(std::move(endpoint).value());
+  const EngineContainers engine = ContainersOf(client);
+  return Sweep(home, &engine, options);
+}
+
+std::string SweepJson(const SweepReport& report) {
+  JsonText json;
+  json.Open('{').Key("never_ran").Bool(report.never_ran);
+  PutIds(json, "interrupted", report.interrupted);
+  PutIds(json, "containers", report.containers);
+  PutIds(json, "directories", report.directories);
+  PutIds(json, "notes", report.notes);
+  json.Key("failures").Open('{');
+  for (const auto& [reason, count] : report.failures) json.Key(reason).Unsigned(count);
+  json.Close('}').Close('}');
+  return json.text();
+}
+
+int SweepCommand(const std::string& home_option, bool dry_run, bool json) {
+  constexpr int kFailed = 1;
+  constexpr int kUsage = 2;
+  Result<SweepReport> report = SweepHome(home_option, {std::time(nullptr), dry_run});
+  if (!report.ok()) {
+    PutLine(STDERR_FILENO, Text("taskcell: ", report.error().text));
+    return report.error().kind == Kind::kConfig ? kUsage : kFailed;
+  }
+  if (json) {
+    PutLine(STDOUT_FILENO, SweepJson(report.value()));
+  } else {
+    Print(report.value(), dry_run);
+  }
+  return report->failures.empty() ? 0 : kFailed;
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,203 @@
+#include "gateway/sweep/sweep.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <set>
+
+#include "gateway/ledger/audit.h"
+#include "gateway/ledger/ledger.h"
+#include "gateway/ledger/owner.h"
+#include "launcher/base/text.h"
+#include "launcher/mounts/tree.h"
+#include "launcher/sys/file.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr std::size_t kMaxRunDirectories = 100000;
+constexpr int64_t kMillis = 1000;
+constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+
+bool IsMadeOf(std::string_view text, std::string_view allowed) {
+  return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+constexpr std::string_view kHex = "0123456789abcdef";
+constexpr std::string_view kLowercase = "abcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kAlphanumeric =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+bool IsRunId(std::string_view name) {
+  constexpr std::size_t kDigits = 32;
+  return name.size() == kDigits && IsMadeOf(name, kHex);
+}
+
+bool MakesSense(const probe::ListedContainer& container) {
+  constexpr std::size_t kDigits = 64;
+  return container.id.size() == kDigits && IsMadeOf(container.id, kHex) &&
+         IsMadeOf(container.state, kLowercase) && IsMadeOf(container.run_label, kAlphanumeric);
+}
+
+// Podman's "stopped" is what Docker calls exited. Without a deadline that can be read a container
+// that is not over never is.
+bool IsOver(const probe::ListedContainer& container, int64_t now_s) {
+  for (std::string_view over : {"exited", "dead", "stopped"})
+    if (container.state == over) return true;
+  std::optional<uint64_t> deadline = ParseUnsigned(container.deadline_label);
+  return deadline.has_value() && now_s > kSweepGraceS &&
+         *deadline < static_cast<uint64_t>(now_s - kSweepGraceS);
+}
+
+class Sweeper {
+ public:
+  Sweeper(const Home& home, UniqueFd sandbox, std::optional<Ledger> ledger,
+          const SweepOptions& options)
+      : home_(home), sandbox_(std::move(sandbox)), ledger_(std::move(ledger)), options_(options) {}
+
+  Status Tasks() {
+    if (!ledger_.has_value()) return Ok();
+    for (const TaskRow& task : TRY(ledger_->RunningTasks())) {
+      if (IsOwnerAlive(task.owner)) continue;
+      if (!options_.dry_run)
+        TRY(ledger_->Finish(task.id, TaskState::kInterrupted, "interrupted",
+                            "the gateway ended while the task ran; whether it had an effect is not "
+                            "known",
+                            options_.now_s * kMillis));
+      report_.interrupted.push_back(task.id);
+    }
+    return Ok();
+  }
+
+  // Afterwards the run of every container that stays is in use. False: nothing may be removed.
+  Result<bool> Containers(const EngineContainers& engine) {
+    Result<std::vector<probe::ListedContainer>> listed = engine.list(home_.label);
+    if (!listed.ok()) {
+      report_.notes.push_back(listed.error().text);
+      const bool answered = listed.error().kind == Kind::kViolation;
+      // Of interest only where something waits to be removed.
+      if (answered || !TRY(RunDirectories()).empty())
+        Fail(answered ? "list_invalid" : "docker_unreachable");
+      return false;
+    }
+    if (!std::all_of(listed->begin(), listed->end(), MakesSense)) {
+      report_.notes.emplace_back("the engine's list of containers makes no sense");
+      Fail("list_invalid");
+      return false;
+    }
+    for (const probe::ListedContainer& container : listed.value())
+      TRY(Container(engine, container));
+    return true;
+  }
+
+  Status Directories() {
+    for (const std::string& name : TRY(RunDirectories())) {
+      if (in_use_.contains(name) || !TRY(IsAbandoned(name))) continue;
+      Status removed = options_.dry_run ? Ok() : mounts::RemoveTree(runs_.get(), name);
+      if (removed.ok()) {
+        report_.directories.push_back(name);
+      } else {
+        report_.notes.push_back(Text("run directory ", name, ": ", removed.error().text));
+        Fail("directory_remove_failed");
+      }
+    }
+    return Ok();
+  }
+
+  SweepReport Finish() {
+    for (const auto& [reason, count] : report_.failures) {
+      if (options_.dry_run) break;
+      Status written = AppendAudit(home_.fd.get(), {"task_sandbox_cleanup_failed",
+                                                    "system",
+                                                    "warning",
+                                                    {{"reason", reason}, {"count", count}}});
+      if (!written.ok()) report_.notes.push_back(written.error().text);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void Fail(std::string_view reason) { ++report_.failures[std::string(reason)]; }
+
+  Status Container(const EngineContainers& engine, const probe::ListedContainer& container) {
+    if (!ledger_.has_value() || !TRY(ledger_->HasRun(container.run_label))) {
+      report_.notes.push_back(
+          Text("container ", container.id, " is labelled as a run that this home never made"));
+      return Ok();
+    }
+    if (!IsOver(container, options_.now_s) || report_.containers.size() == kMaxSweptContainers) {
+      in_use_.insert(container.run_label);
+      return Ok();
+    }
+    Status removed = options_.dry_run ? Ok() : engine.remove(container.id);
+    if (removed.ok()) {
+      report_.containers.push_back(container.id);
+      return Ok();
+    }
+    report_.notes.push_back(removed.error().text);
+    Fail("container_remove_failed");
+    in_use_.insert(container.run_label);
+    return Ok();
+  }
+
+  Result<std::vector<std::string>> RunDirectories() {
+    std::vector<std::string> names;
+    if (!runs_.valid()) {
+      Result<UniqueFd> runs =
+          sys::OpenAt2(sandbox_.get(), "runs", kOpenDirectory, sys::kResolveBeneath);
+      if (!runs.ok() && runs.error().err == ENOENT) return names;
+      runs_ = TRY(std::move(runs));
+    }
+    for (const sys::DirectoryEntry& entry :
+         TRY(sys::ListDirectory(runs_.get(), kMaxRunDirectories)))
+      if (IsRunId(entry.name)) names.push_back(entry.name);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  // Old, a real directory of this user, and held by nobody.
+  Result<bool> IsAbandoned(const std::string& name) {
+    Result<UniqueFd> directory =
+        sys::OpenAt2(runs_.get(), name, kOpenDirectory, sys::kResolveBeneath);
+    if (!directory.ok()) {
+      report_.notes.push_back(Text("run directory ", name, ": ", directory.error().text));
+      return false;
+    }
+    struct stat info = TRY(sys::Stat(directory->get()));
+    if (info.st_uid != ::geteuid() || info.st_mtim.tv_sec >= options_.now_s - kSweepGraceS)
+      return false;
+    return sys::Lock(directory->get(), LOCK_EX | LOCK_NB).ok();
+  }
+
+  const Home& home_;
+  UniqueFd sandbox_;
+  UniqueFd runs_;  // opened when first needed
+  std::optional<Ledger> ledger_;
+  SweepOptions options_;
+  std::set<std::string, std::less<>> in_use_;  // run ids
+  SweepReport report_;
+};
+
+}  // namespace
+
+Result<SweepReport> Sweep(const Home& home, const EngineContainers* engine,
+                          const SweepOptions& options) {
+  Result<UniqueFd> sandbox =
+      sys::OpenAt2(home.fd.get(), "sandbox", kOpenDirectory, sys::kResolveBeneath);
+  if (!sandbox.ok() && sandbox.error().err == ENOENT) {
+    SweepReport report;
+    report.never_ran = true;
+    return report;
+  }
+  std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
+  Sweeper sweeper(home, TRY(std::move(sandbox)), std::move(ledger), options);
+  TRY(sweeper.Tasks());
+  if (engine == nullptr || TRY(sweeper.Containers(*engine))) TRY(sweeper.Directories());
+  return sweeper.Finish();
+}
+
+}  // namespace taskcell::gateway
