@@ -1,12 +1,13 @@
 #include "launcher/cell/attestation.h"
 
 #include "launcher/base/text.h"
+#include "launcher/cell/cpu_list.h"
 #include "launcher/cell/wire.h"
 
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kAttestationTag = 0x33544154;  // "TAT3"
+constexpr uint32_t kAttestationTag = 0x34544154;  // "TAT4"
 constexpr std::size_t kMaxItems = 4096;           // of any one list
 constexpr std::size_t kMaxPathText = 8192;        // paths, also as /proc shows them (escaped)
 
@@ -20,12 +21,23 @@ void Limit(Io& io, Value& limit) {
 }
 
 template <typename Io, typename Value>
+void TextLimit(Io& io, Value& limit) {
+  bool present = limit.has_value();
+  std::string text = limit.value_or("");
+  io.Flag(present);
+  if (present) io.String(text, kMaxCpuListBytes);
+  if constexpr (!std::is_const_v<Value>) limit = present ? std::optional(text) : std::nullopt;
+}
+
+template <typename Io, typename Value>
 void LimitFields(Io& io, Value& limits) {
   Limit(io, limits.memory_bytes);
   Limit(io, limits.memory_and_swap_bytes);
   Limit(io, limits.pids);
   Limit(io, limits.cpu_quota_us);
   Limit(io, limits.cpu_period_us);
+  Limit(io, limits.io_weight);
+  TextLimit(io, limits.cpu_set);
 }
 
 template <typename Io, typename Value>
@@ -46,6 +58,7 @@ void ProcessFields(Io& io, Value& seen) {
   io.Flag(seen.landlock_applied);
   io.Number(seen.witness_nofile);
   io.Number(seen.witness_core);
+  io.Number(seen.witness_file_bytes);
 }
 
 template <typename Io, typename Value>

@@ -21,6 +21,9 @@ struct LimitsSeen {
   std::optional<uint64_t> pids;
   std::optional<uint64_t> cpu_quota_us;  // per cpu_period_us
   std::optional<uint64_t> cpu_period_us;
+  // Only looked at where the plan asks for them: those of the cell's own cgroup.
+  std::optional<uint64_t> io_weight;
+  std::optional<std::string> cpu_set;  // in force, as the kernel lists it
 };
 
 // One call that must be refused, tried for real by a process that is set up exactly as the job will
@@ -72,8 +75,9 @@ struct NamespaceSeen {
   uint64_t device = 0;
   uint64_t inode = 0;
 };
-inline constexpr std::array<std::string_view, 7> kNamespaces = {"net", "ipc", "uts", "cgroup",
-                                                                "mnt", "pid", "user"};
+// The time namespace is the job's, /proc/<pid>/ns/time_for_children of init.
+inline constexpr std::array<std::string_view, 8> kNamespaces = {"net", "ipc", "uts",  "cgroup",
+                                                                "mnt", "pid", "user", "time"};
 using Namespaces = std::array<NamespaceSeen, kNamespaces.size()>;  // in the order of the names
 
 struct SocketSeen {    // one socket of the cell's network namespace
@@ -96,8 +100,9 @@ struct InsideAttestation {
   uint32_t witness_seccomp_mode = 0;     // 2: filter
   int32_t landlock_abi = 0;              // 0: none
   bool landlock_applied = false;
-  uint64_t witness_nofile = 0;  // RLIMIT_NOFILE and RLIMIT_CORE of the witness
+  uint64_t witness_nofile = 0;  // RLIMIT_NOFILE, RLIMIT_CORE and RLIMIT_FSIZE of the witness
   uint64_t witness_core = 0;
+  uint64_t witness_file_bytes = LimitsSeen::kUnlimited;
   std::string mountinfo;  // /proc/self/mountinfo, whole
   std::vector<MountSeen> mounts;
   std::vector<TmpfsSeen> tmpfs;

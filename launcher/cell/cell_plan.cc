@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "launcher/base/text.h"
+#include "launcher/cell/cpu_list.h"
 #include "launcher/cell/wire.h"
 
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kPlanTag = 0x324c5054;  // "TPL2"
+constexpr uint32_t kPlanTag = 0x334c5054;  // "TPL3"
 constexpr std::size_t kIdLength = 32;
 constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::size_t kMaxHostnameBytes = 63;
@@ -52,6 +53,9 @@ void Fields(Io& io, Value& plan) {
   io.Number(plan.limits.nofile);
   io.Flag(plan.limits.cpu_may_be_missing);
   io.Flag(plan.limits.oom_group);
+  io.Number(plan.limits.file_bytes);
+  io.Number(plan.limits.io_weight);
+  io.String(plan.limits.cpu_set, kMaxCpuListBytes);
   io.Choice(plan.network, NetworkMode::kOpen);
   io.String(plan.hostname, kMaxHostnameBytes);
   io.String(plan.working_directory, kMaxPathBytes);
@@ -110,6 +114,15 @@ Status CheckLimits(const Limits& limits) {
     if (row.value > row.highest) {
       return Bad(Text("the ", row.name, " limit ", row.value, " is above ", row.highest));
     }
+  }
+  if (limits.file_bytes > kMaxBytes) {
+    return Bad(Text("the file size limit ", limits.file_bytes, " is above ", kMaxBytes));
+  }
+  if (limits.io_weight > kMaxIoWeight) {
+    return Bad(Text("the io weight ", limits.io_weight, " is above ", kMaxIoWeight));
+  }
+  if (!limits.cpu_set.empty() && NormalCpuList(limits.cpu_set) != limits.cpu_set) {
+    return Bad(Text("the cpu set '", Printable(limits.cpu_set), "' is no list such as 0-2,5"));
   }
   return Ok();
 }

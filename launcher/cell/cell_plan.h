@@ -55,7 +55,15 @@ struct Limits {
   // Native cells on the unified hierarchy: when memory runs out the whole cell is killed, not one
   // process (memory.oom.group).
   bool oom_group = false;
+  // The rest is asked for or not: 0 or empty where nothing is.
+  uint64_t file_bytes = 0;  // RLIMIT_FSIZE of the job: the largest file it may write
+  // Native cells: the share of a busy disk's time, 1 to kMaxIoWeight; kUsualIoWeight is
+  // everybody's.
+  uint64_t io_weight = 0;
+  std::string cpu_set = {};  // native cells: the processors it may use, a NormalCpuList
 };
+inline constexpr uint64_t kUsualIoWeight = 100;
+inline constexpr uint64_t kMaxIoWeight = 1000;
 
 // What a cell must be. Made by pure code from checked configuration; the same value goes to the
 // launcher, to taskcell-init's verifier and to Compare.

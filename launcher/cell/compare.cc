@@ -144,6 +144,10 @@ void CompareWitness(const CellPlan& plan, const InsideAttestation& seen, Mismatc
     found.AddLimit("limits.nofile", std::to_string(plan.limits.nofile),
                    std::to_string(seen.witness_nofile));
   }
+  if (plan.limits.file_bytes != 0 && seen.witness_file_bytes != plan.limits.file_bytes) {
+    found.AddLimit("limits.file_size", std::to_string(plan.limits.file_bytes),
+                   std::to_string(seen.witness_file_bytes));
+  }
   if (seen.witness_core > kCoreBytes) {
     found.AddLimit("limits.core", Text("at most ", kCoreBytes), std::to_string(seen.witness_core));
   }

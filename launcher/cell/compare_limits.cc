@@ -85,6 +85,22 @@ void CompareCpu(uint64_t millis, const Cpu& inside, const Cpu& outside, Mismatch
   }
 }
 
+// A share of something, which is the cell's own alone: it must be the planned one, inside where a
+// file shows it and outside in any case.
+void CompareShares(const Limits& planned, const LimitsSeen& seen, std::string_view where,
+                   bool may_be_unseen, Mismatches& found) {
+  if (planned.io_weight != 0 && seen.io_weight != planned.io_weight &&
+      !(may_be_unseen && !seen.io_weight)) {
+    found.AddLimit("limits.io_weight", std::to_string(planned.io_weight),
+                   Text(Show(seen.io_weight), where));
+  }
+  if (!planned.cpu_set.empty() && seen.cpu_set != planned.cpu_set &&
+      !(may_be_unseen && !seen.cpu_set)) {
+    found.AddLimit("limits.cpu_set", planned.cpu_set,
+                   Text(seen.cpu_set ? Printable(*seen.cpu_set) : "no limit file", where));
+  }
+}
+
 }  // namespace
 
 void CompareLimits(const Limits& planned, const LimitsSeen& inside, const LimitsSeen& outside,
@@ -95,6 +111,8 @@ void CompareLimits(const Limits& planned, const LimitsSeen& inside, const Limits
   CompareOne("limits.memory_and_swap", planned.memory_bytes, inside.memory_and_swap_bytes,
              outside.memory_and_swap_bytes, IsMemory, found);
   CompareOne("limits.pids", planned.pids, inside.pids, outside.pids, IsExactly, found);
+  CompareShares(planned, inside, " inside", true, found);
+  CompareShares(planned, outside, " outside", false, found);
   // The launcher hands every limit file it made to init, so none inside means that there is none.
   if (planned.cpu_may_be_missing && !inside.cpu_quota_us) return;
   CompareCpu(planned.cpu_millis, CpuOf(inside), CpuOf(outside), found);

@@ -24,6 +24,7 @@ bool IsKnown(FrameType type) {
     case FrameType::kStdout:
     case FrameType::kStderr:
     case FrameType::kExit:
+    case FrameType::kTerminal:
     case FrameType::kJob:
     case FrameType::kSignal:
     case FrameType::kCancel:

@@ -17,10 +17,11 @@ namespace taskcell::cell {
 // them.
 //
 // init -> host: kListener (payload: EncodePort; carries the descriptor; provider network only),
-// kAttestation (parts), then after the job came: kStarted, (kStdout | kStderr)*, kExit; or
-// kRefused. Nothing comes after kExit or kRefused; kRefused also comes instead of an attestation
-// that cannot be made. host -> init: kJob (parts: that is "go"), kSignal*, kCancel, kDone (evidence
-// is read: init may exit). When the gate closes at any time init kills everything and exits.
+// kTerminal (no payload; carries the master side; JobStdio::kTerminal only), kAttestation (parts),
+// then after the job came: kStarted, (kStdout | kStderr)*, kExit; or kRefused. Nothing comes after
+// kExit or kRefused; kRefused also comes instead of an attestation that cannot be made. host ->
+// init: kJob (parts: that is "go"), kSignal*, kCancel, kDone (evidence is read: init may exit).
+// When the gate closes at any time init kills everything and exits.
 enum class FrameType : uint8_t {
   kListener = 1,
   kAttestation = 2,
@@ -29,6 +30,7 @@ enum class FrameType : uint8_t {
   kStdout = 5,
   kStderr = 6,
   kExit = 7,  // payload: EncodeExit
+  kTerminal = 8,
   kJob = 16,
   kSignal = 17,  // payload: one byte, the signal sent to the job's process group
   kCancel = 18,

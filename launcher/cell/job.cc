@@ -30,7 +30,7 @@ void Fields(Io& io, Value& job) {
     each.Number(file.mode);
     each.String(file.content, kMaxJobBytes);
   });
-  io.Choice(job.stdio, JobStdio::kRelay);
+  io.Choice(job.stdio, JobStdio::kTerminal);
   io.Flag(job.foreground);
   io.List(job.ignored_signals, kHighestSignal, kNumberItem);
   io.String(job.input, kMaxInputBytes);
@@ -119,7 +119,8 @@ Status CheckJob(const Job& job) {
     return Bad(Text("an input of ", job.input.size(), " bytes, more than ", kMaxInputBytes));
   }
   if (job.stdio != JobStdio::kRelay && !job.input.empty()) return Bad("an input without a relay");
-  if (job.stdio == JobStdio::kRelay && job.foreground) return Bad("a relayed job has no terminal");
+  if (job.stdio != JobStdio::kInherit && job.foreground)
+    return Bad("a job with streams of its own takes nobody's terminal");
   for (int32_t signal : job.ignored_signals) {
     if (signal < 1 || signal > kHighestSignal || signal == SIGKILL || signal == SIGSTOP)
       return Bad(Text("signal ", signal, " cannot be ignored"));

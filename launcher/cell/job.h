@@ -18,8 +18,9 @@ struct JobFile {
 };
 
 enum class JobStdio : uint8_t {
-  kInherit,  // the job gets init's own 0, 1 and 2 (taskcell-launch as a command)
-  kRelay,    // stdin is `input`, stdout and stderr come back as output frames
+  kInherit,   // the job gets init's own 0, 1 and 2 (taskcell-launch as a command)
+  kRelay,     // stdin is `input`, stdout and stderr come back as output frames
+  kTerminal,  // a terminal of the cell's own, the other side of which went over the gate
 };
 
 // The program a cell is made for. Handed over the gate after the attestation was accepted, never

@@ -40,6 +40,10 @@ const char* LimitFile(bool unified, Controller controller) {
       return "pids.max";
     case Controller::kCpu:
       return unified ? "cpu.max" : "cpu.cfs_quota_us";
+    case Controller::kCpuset:
+      return "cpuset.cpus";
+    case Controller::kIo:
+      return unified ? "io.weight" : "blkio.bfq.weight";
   }
   return "";
 }

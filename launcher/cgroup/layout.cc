@@ -70,8 +70,16 @@ std::string_view Name(Controller controller) {
       return "pids";
     case Controller::kCpu:
       return "cpu";
+    case Controller::kCpuset:
+      return "cpuset";
+    case Controller::kIo:
+      return "io";
   }
   return "";
+}
+
+std::string_view NameOnV1(Controller controller) {
+  return controller == Controller::kIo ? "blkio" : Name(controller);
 }
 
 std::string_view Name(Mode mode) {

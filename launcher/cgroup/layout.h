@@ -12,12 +12,15 @@
 
 namespace taskcell::cgroup {
 
-// The three resources a cell is limited in.
-enum class Controller : uint8_t { kMemory, kPids, kCpu };
+// The resources a cell is limited in: three always, two where that is asked.
+enum class Controller : uint8_t { kMemory, kPids, kCpu, kCpuset, kIo };
 inline constexpr Controller kControllers[] = {Controller::kMemory, Controller::kPids,
                                               Controller::kCpu};
 inline constexpr std::size_t kControllerCount = std::size(kControllers);
-std::string_view Name(Controller controller);  // "memory", "pids", "cpu"
+inline constexpr Controller kOptionalControllers[] = {Controller::kCpuset, Controller::kIo};
+std::string_view Name(Controller controller);  // "memory", "pids", "cpu", "cpuset", "io"
+// What v1 calls it, which differs for io alone: "blkio".
+std::string_view NameOnV1(Controller controller);
 
 enum class Mode : uint8_t {
   kNone,    // no cgroup hierarchy is mounted
@@ -49,7 +52,7 @@ struct Layout {
   // nullptr. Whether the unified one offers it is up to its cgroup.controllers files. `name` is a
   // kernel name, such as "cpuacct".
   const Hierarchy* Find(std::string_view name) const;
-  const Hierarchy* Find(Controller controller) const { return Find(Name(controller)); }
+  const Hierarchy* Find(Controller controller) const { return Find(NameOnV1(controller)); }
 };
 
 // Where a cgroup path from /proc/<pid>/cgroup lies below the hierarchy's mount point: "" for the

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "launcher/base/text.h"
+#include "launcher/cgroup/cpuset.h"
 #include "launcher/cgroup/directory.h"
+#include "launcher/cgroup/io_weight.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::cgroup {
@@ -188,6 +190,12 @@ Result<LevelLimits> ReadLevel(int directory_fd, const std::string& below, bool u
     case Controller::kCpu:
       limits.cpu = TRY(ReadCpu(level, unified));
       break;
+    case Controller::kCpuset:
+      limits.cpu_set = TRY(ReadCpusInForce(directory_fd, level.prefix, unified));
+      break;
+    case Controller::kIo:
+      limits.io_weight = TRY(ReadIoWeight(directory_fd, level.prefix, unified));
+      break;
   }
   return limits;
 }
@@ -199,6 +207,8 @@ void Lower(LevelLimits& into, const LevelLimits& level) {
   LowerOne(into.swap, level.swap, smaller);
   LowerOne(into.pids, level.pids, smaller);
   LowerOne(into.cpu, level.cpu, SmallerShare);
+  if (!into.io_weight) into.io_weight = level.io_weight;
+  if (!into.cpu_set) into.cpu_set = level.cpu_set;
 }
 
 cell::LimitsSeen ToSeen(const LevelLimits& effective, bool host_has_swap) {
@@ -215,6 +225,8 @@ cell::LimitsSeen ToSeen(const LevelLimits& effective, bool host_has_swap) {
     seen.cpu_quota_us = effective.cpu->quota_us;
     seen.cpu_period_us = effective.cpu->period_us;
   }
+  seen.io_weight = effective.io_weight;
+  seen.cpu_set = effective.cpu_set;
   return seen;
 }
 
@@ -243,6 +255,12 @@ Status ApplyLimits(int cgroup_fd, bool unified, std::span<const Controller> cont
         break;
       case Controller::kCpu:
         TRY(ApplyCpu(cgroup_fd, unified, limits.cpu_millis));
+        break;
+      case Controller::kCpuset:
+        TRY(ApplyCpuset(cgroup_fd, unified, limits.cpu_set));
+        break;
+      case Controller::kIo:
+        TRY(ApplyIoWeight(cgroup_fd, unified, limits.io_weight));
         break;
     }
   }

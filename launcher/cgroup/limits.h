@@ -35,6 +35,8 @@ struct LevelLimits {
   std::optional<uint64_t> swap;             // v2
   std::optional<uint64_t> pids;
   std::optional<CpuBandwidth> cpu;
+  std::optional<uint64_t> io_weight;
+  std::optional<std::string> cpu_set;
 };
 
 // Parses one number of a limit file: "max", -1 and v1's largest page count are kUnlimited. nullopt
@@ -46,8 +48,8 @@ std::optional<uint64_t> ParseLimit(std::string_view text);
 Result<LevelLimits> ReadLevel(int directory_fd, const std::string& below, bool unified,
                               Controller controller);
 
-// Lowers `into` to the smaller of both, limit by limit. Processor time is compared as a share.
-// Pure.
+// Lowers `into` to the smaller of both, limit by limit. Processor time is compared as a share. Of
+// weight and processors the first one stays: a level's own say all about it. Pure.
 void Lower(LevelLimits& into, const LevelLimits& level);
 
 // Puts the effective limits in the attestation's terms. Where nothing limits swap by a file and the

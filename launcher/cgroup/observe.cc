@@ -80,7 +80,8 @@ Result<std::optional<Location>> Locate(const Layout& layout,
 }
 
 Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd, pid_t pid,
-                                           bool host_has_swap) {
+                                           bool host_has_swap,
+                                           const std::vector<Controller>& more) {
   cell::OutsideAttestation seen;
   seen.host_pid = pid;
   for (std::size_t index = 0; index < cell::kNamespaces.size(); ++index) {
@@ -94,8 +95,10 @@ Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd
   std::string cgroups = TRY(sys::ReadFile(proc_pid_fd, "cgroup", kMaxProcCgroupBytes));
   for (std::string_view line : Split(Trim(cgroups), '\n')) seen.cgroups.emplace_back(line);
   LevelLimits effective;
-  for (Controller controller : kControllers) {
-    std::optional<Location> location = TRY(Locate(layout, seen.cgroups, Name(controller)));
+  std::vector<Controller> controllers(std::begin(kControllers), std::end(kControllers));
+  controllers.insert(controllers.end(), more.begin(), more.end());
+  for (Controller controller : controllers) {
+    std::optional<Location> location = TRY(Locate(layout, seen.cgroups, NameOnV1(controller)));
     if (location) Lower(effective, TRY(EffectiveLimits(*location, controller)));
   }
   seen.limits = ToSeen(effective, host_has_swap);

@@ -22,9 +22,11 @@ namespace taskcell::cgroup {
 // memory_and_swap_bytes is memory_bytes.
 Result<cell::OutsideAttestation> Observe(pid_t pid);
 
-// The same with a layout read before, and /proc/<pid> already opened.
+// The same with a layout read before, and /proc/<pid> already opened; `more` are controllers to
+// look at beside kControllers.
 Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd, pid_t pid,
-                                           bool host_has_swap);
+                                           bool host_has_swap,
+                                           const std::vector<Controller>& more = {});
 
 // Where one process's cgroup for a controller is.
 struct Location {

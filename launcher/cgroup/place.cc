@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "launcher/base/text.h"
+#include "launcher/cgroup/cpuset.h"
 #include "launcher/cgroup/diagnosis.h"
 #include "launcher/cgroup/directory.h"
 #include "launcher/cgroup/remedy.h"
@@ -82,8 +83,12 @@ Status MakeForRoot(const Search& search) {
       Status made = sys::MakeDirectory(mount_fd, below, 0755);
       if (!made.ok() && made.error().err != EEXIST) return made;
     }
-    if (!search.hierarchy.unified) continue;
     UniqueFd directory = TRY(OpenCgroup(mount_fd, below));
+    if (!search.hierarchy.unified) {
+      bool cpuset = !below.empty() && search.wanted.front() == Controller::kCpuset;
+      if (cpuset) TRY(InheritCpuset(directory.get()).With(search.PathOf(below)));
+      continue;
+    }
     TRY(EnableControllers(directory.get(), search.wanted, false).With(search.PathOf(below)));
   }
   return Ok();
@@ -140,6 +145,25 @@ Result<Place> Find(const Hierarchy& hierarchy, const std::vector<Controller>& wa
   return TryParent(search, parent).With(Text("'", Printable(search.PathOf(parent)), "'"));
 }
 
+// cpuset and io, which neither taskcell-probe nor a user's manager hands on by itself.
+std::string HandOn(const Hierarchy& hierarchy, std::string_view name, uid_t uid) {
+  if (hierarchy.unified) {
+    return Text("the administrator must hand ", name,
+                " on to the cgroup: with systemd, systemctl edit user@", uid,
+                ".service, [Service] Delegate=cpu cpuset io memory pids, and a new login; without, "
+                "+",
+                name, " in each cgroup.subtree_control above");
+  }
+  std::string place = Text(hierarchy.mount_point, "/", DelegatedBelow(uid));
+  return Text("the administrator must make a directory of the user's own: mkdir -p ", place, "; ",
+              name == "cpuset" ? Text("cd ", hierarchy.mount_point, " && for d in taskcell ",
+                                      DelegatedBelow(uid),
+                                      "; do for f in cpus mems; do cat $d/../cpuset.effective_$f > "
+                                      "$d/cpuset.$f; done; done; ")
+                               : "",
+              "chown ", uid, " ", place);
+}
+
 // What the same judgement says that taskcell-probe prints.
 std::string WhatToDo(const Hierarchy& hierarchy, const std::vector<Controller>& wanted) {
   Result<sys::RootedTree> host = sys::RootedTree::OpenHost();
@@ -151,6 +175,9 @@ std::string WhatToDo(const Hierarchy& hierarchy, const std::vector<Controller>& 
   Complete(host.value(), chain, around);
   std::string unknown;
   for (Controller controller : wanted) {
+    if (controller == Controller::kCpuset || controller == Controller::kIo) {
+      return HandOn(hierarchy, Name(controller), around.uid);
+    }
     Diagnosis diagnosis = DiagnoseChain(chain, around, controller);
     if (diagnosis.state == LimitState::kNo) return diagnosis.fix;
     if (diagnosis.state == LimitState::kUnknown) unknown = diagnosis.reason;

@@ -7,7 +7,9 @@
 #include <cerrno>
 
 #include "launcher/base/text.h"
+#include "launcher/cgroup/cpuset.h"
 #include "launcher/cgroup/directory.h"
+#include "launcher/cgroup/io_weight.h"
 #include "launcher/cgroup/limits.h"
 #include "launcher/cgroup/name.h"
 #include "launcher/cgroup/observe.h"
@@ -37,7 +39,18 @@ constexpr NamedFile kLimitFiles[] = {
     {Controller::kCpu, false, "cpu_quota", "cpu.cfs_quota_us"},
     {Controller::kCpu, false, "cpu_period", "cpu.cfs_period_us"},
     {Controller::kCpu, true, "cpu_max", "cpu.max"},
+    {Controller::kCpuset, false, "cpu_set", kCpusInForceV1},
+    {Controller::kCpuset, true, "cpu_set", kCpusInForceV2},
+    {Controller::kIo, false, "io_weight", kBfqWeightV1},
+    {Controller::kIo, true, "io_weight", kBfqWeightV2},
+    {Controller::kIo, true, "io_weight", kCostWeightV2},
 };
+
+// Files a kernel may lack: swap's on a host without swap accounting, which ApplyLimits judged, and
+// one of the two for io.
+bool MayBeAbsent(const NamedFile& file) {
+  return file.name == "memsw" || file.name == "swap" || file.controller == Controller::kIo;
+}
 
 // Controllers that share a hierarchy share a cgroup.
 struct Share {
@@ -45,13 +58,24 @@ struct Share {
   std::vector<Controller> controllers;
 };
 
+bool IsOptional(Controller controller) {
+  return controller == Controller::kCpuset || controller == Controller::kIo;
+}
+
+std::vector<Controller> Wanted(const cell::Limits& limits) {
+  std::vector<Controller> wanted(std::begin(kControllers), std::end(kControllers));
+  if (!limits.cpu_set.empty()) wanted.push_back(Controller::kCpuset);
+  if (limits.io_weight != 0) wanted.push_back(Controller::kIo);
+  return wanted;
+}
+
 bool MayBeMissing(Controller controller, const cell::Limits& limits) {
   return controller == Controller::kCpu && limits.cpu_may_be_missing;
 }
 
 Result<std::vector<Share>> SharesOf(const Layout& layout, const cell::Limits& limits) {
   std::vector<Share> shares;
-  for (Controller controller : kControllers) {
+  for (Controller controller : Wanted(limits)) {
     const Hierarchy* hierarchy = layout.Find(controller);
     if (hierarchy == nullptr && MayBeMissing(controller, limits)) continue;
     if (hierarchy == nullptr) {
@@ -59,7 +83,7 @@ Result<std::vector<Share>> SharesOf(const Layout& layout, const cell::Limits& li
                         Error(Kind::kUnsupported,
                               Text("no cgroup hierarchy holds it. The kernel was built or booted "
                                    "without it (cgroup_disable=",
-                                   Name(controller),
+                                   NameOnV1(controller),
                                    " on the kernel command line): an administrator must boot with "
                                    "it")));
     }
@@ -154,8 +178,12 @@ Status RunCgroup::AddBranch(cgroup::Place place, const std::vector<Controller>& 
     return Error(Kind::kConfig, TooLittleMemory(limits.memory_bytes), ENOMEM);
   TRY(std::move(made).With(path));
   branch.cell = TRY(OpenCgroup(branch.run.get(), kCellName).With(path));
-  if (unified || std::count(controllers.begin(), controllers.end(), Controller::kMemory) == 0)
-    return Ok();
+  if (unified) return Ok();  // only `run` has files of these controllers
+  for (Controller controller : controllers) {
+    if (IsOptional(controller))
+      TRY(ApplyLimits(branch.cell.get(), false, {&controller, 1}, limits, false).With(path));
+  }
+  if (std::count(controllers.begin(), controllers.end(), Controller::kMemory) == 0) return Ok();
   for (int fd : {branch.run.get(), branch.cell.get()})
     TRY(ApplySocketMemoryV1(fd, limits.memory_bytes).With(path));
   return Ok();
@@ -208,9 +236,7 @@ Result<std::vector<LimitFile>> RunCgroup::OpenLimitFiles() const {
         continue;
       Result<UniqueFd> fd =
           sys::OpenAt2(branch.run.get(), each.file, O_RDONLY, sys::kResolveBeneath);
-      // Swap files are missing on a host without swap accounting, which ApplyLimits judged.
-      if (!fd.ok() && fd.error().err == ENOENT && (each.name == "memsw" || each.name == "swap"))
-        continue;
+      if (!fd.ok() && fd.error().err == ENOENT && MayBeAbsent(each)) continue;
       files.push_back({each.name, TRY(std::move(fd))});
     }
   }
@@ -219,7 +245,11 @@ Result<std::vector<LimitFile>> RunCgroup::OpenLimitFiles() const {
 
 Result<cell::OutsideAttestation> RunCgroup::Observe(pid_t pid) const {
   UniqueFd proc = TRY(sys::Open(Text("/proc/", pid), O_RDONLY | O_DIRECTORY));
-  return ObserveIn(layout_, proc.get(), pid, host_has_swap_)
+  std::vector<Controller> more;
+  for (const Branch& branch : branches_)
+    std::copy_if(branch.controllers.begin(), branch.controllers.end(), std::back_inserter(more),
+                 IsOptional);
+  return ObserveIn(layout_, proc.get(), pid, host_has_swap_, more)
       .With(Text("observe process ", pid, " from outside"));
 }
 

@@ -16,16 +16,17 @@
 namespace taskcell::cgroup {
 
 // One limit file of the cgroup that limits the cell. Names: memory, memsw, swap, pids, cpu_quota,
-// cpu_period, cpu_max.
+// cpu_period, cpu_max, cpu_set, io_weight.
 struct LimitFile {
   std::string_view name;
   UniqueFd fd;  // read-only
 };
 
-// The cgroups of one native cell: on each hierarchy that holds memory, pids or cpu a cgroup
-// `run-<run id>` with the limits and below it `cell`, where the processes go and which becomes the
-// root of the cell's cgroup namespace: what limits the cell lies outside of what it could ever see.
-// Owns them: the destructor kills what runs there and removes them. Every descriptor is CLOEXEC.
+// The cgroups of one native cell: on each hierarchy that holds memory, pids or cpu, and cpuset or
+// io where those are asked for, a cgroup `run-<run id>` with the limits and below it `cell`, where
+// the processes go and which becomes the root of the cell's cgroup namespace: what limits the cell
+// lies outside of what it could ever see. Owns them: the destructor kills what runs there and
+// removes them. Every descriptor is CLOEXEC.
 class RunCgroup {
  public:
   // Makes both levels in the delegated place of each hierarchy (place.h), writes the limits and

@@ -172,7 +172,6 @@ Status AttestRest(const Options& options, std::span<const char* const> environme
   TRY(AttestProcess(seen).With("attest ids"));
   TRY(AttestMounts(seen).With("attest mounts"));
   TRY(AttestNetwork(seen).With("attest network"));
-  TRY(AttestDevices(seen).With("attest devices"));
   seen.limits = TRY(ReadLimits(options.limits, "/sys/fs/cgroup").With("attest limits"));
   return Ok();
 }

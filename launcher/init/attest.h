@@ -37,8 +37,8 @@ struct OwnSockets {
 // Sockets that are not `own` and ipc objects: to be looked for before there is a witness, which
 // makes some for trial, where somebody else than the launcher made the namespaces.
 Status AttestSharing(const OwnSockets& own, cell::InsideAttestation& seen);
-// The rest: processes but `witness`, the descriptors that were there `alone`, namespaces, ids,
-// mounts, devices, limits, network, names. `environment` is init's own.
+// The rest but for devices: processes but `witness`, the descriptors that were there `alone`,
+// namespaces, ids, mounts, limits, network, names. `environment` is init's own.
 Status AttestRest(const Options& options, std::span<const char* const> environment, AloneSeen alone,
                   pid_t witness, cell::InsideAttestation& seen);
 

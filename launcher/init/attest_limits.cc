@@ -13,11 +13,12 @@ namespace {
 
 using cell::LimitsSeen;
 
-constexpr std::size_t kMaxLimitBytes = 128;
+constexpr std::size_t kMaxLimitBytes = 4096;  // a list of processors is the longest
 
 // The raw text of each limit file, before anything is made of it.
 struct Texts {
-  std::optional<std::string> memory, memsw, swap, pids, cpu_quota, cpu_period, cpu_max;
+  std::optional<std::string> memory, memsw, swap, pids, cpu_quota, cpu_period, cpu_max, cpu_set,
+      io_weight;
 };
 
 std::optional<std::string>& Field(Texts& texts, std::string_view name) {
@@ -27,6 +28,8 @@ std::optional<std::string>& Field(Texts& texts, std::string_view name) {
   if (name == "pids") return texts.pids;
   if (name == "cpu_quota") return texts.cpu_quota;
   if (name == "cpu_period") return texts.cpu_period;
+  if (name == "cpu_set") return texts.cpu_set;
+  if (name == "io_weight") return texts.io_weight;
   return texts.cpu_max;
 }
 
@@ -70,6 +73,16 @@ Status SetCpuMax(LimitsSeen& limits, const std::optional<std::string>& text) {
   return Ok();
 }
 
+// "100", or "default 100" and lines for single disks.
+Status SetIoWeight(LimitsSeen& limits, const std::optional<std::string>& text) {
+  if (!text) return Ok();
+  std::vector<std::string_view> words = Words(*text);
+  if (!words.empty() && words[0] == "default") words.erase(words.begin());
+  if (words.empty()) return Error(Kind::kViolation, "a file for the io weight is empty");
+  limits.io_weight = TRY(ParseLimit(words[0]));
+  return Ok();
+}
+
 Result<LimitsSeen> FromTexts(const Texts& texts) {
   LimitsSeen limits;
   TRY(Set(limits.memory_bytes, texts.memory));
@@ -78,6 +91,8 @@ Result<LimitsSeen> FromTexts(const Texts& texts) {
   TRY(Set(limits.cpu_quota_us, texts.cpu_quota));
   TRY(Set(limits.cpu_period_us, texts.cpu_period));
   TRY(SetCpuMax(limits, texts.cpu_max));
+  TRY(SetIoWeight(limits, texts.io_weight));
+  if (texts.cpu_set) limits.cpu_set = Trim(*texts.cpu_set);
   return limits;
 }
 

@@ -15,6 +15,7 @@
 #include "launcher/sys/landlock.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/socket.h"
+#include "launcher/sys/terminal.h"
 
 namespace taskcell::init {
 namespace {
@@ -30,6 +31,13 @@ Result<uint64_t> HandOutListener(Gate& gate, cell::InsideAttestation& seen) {
   TRY(gate.Send(FrameType::kListener, cell::EncodePort(listener.port), listener.fd.get()));
   seen.listener_port = listener.port;
   return inode;
+}
+
+// Makes a terminal of the cell's own, gives the master side away and returns the job's.
+Result<UniqueFd> HandOutTerminal(Gate& gate) {
+  sys::TerminalPair terminal = TRY(sys::MakeTerminal("/dev/pts/ptmx"));
+  TRY(gate.Send(FrameType::kTerminal, {}, terminal.master.get()));
+  return std::move(terminal.slave);
 }
 
 // The launcher makes every namespace of a cell anew and hands the gate over; an engine's may be
@@ -63,9 +71,18 @@ Result<Witness> SendAttestation(const Options& options, std::span<const char* co
   TRY(AttestSharingOfEngine(options, listener, gate, seen));
   Confinement confinement;
   confinement.nofile = options.nofile;
+  confinement.file_bytes = options.file_bytes;
   confinement.landlock_abi = sys::LandlockAbi();
   confinement.writable = TRY(WritableMounts(alone.mountinfo));
-  Witness witness = TRY(Witness::Start(confinement, options.stdio).With("witness"));
+  UniqueFd terminal;
+  if (options.stdio == cell::JobStdio::kTerminal) {
+    // First: the terminal is a device, too.
+    TRY(AttestDevices(seen).With("attest devices"));
+    terminal = TRY(HandOutTerminal(gate).With("terminal"));
+  }
+  Witness witness =
+      TRY(Witness::Start(confinement, options.stdio, std::move(terminal)).With("witness"));
+  if (options.stdio != cell::JobStdio::kTerminal) TRY(AttestDevices(seen).With("attest devices"));
   TRY(AttestRest(options, environment, std::move(alone), witness.child().pid(), seen));
   CloseLimits(options);
   TRY(witness.Testify(seen).With("witness"));

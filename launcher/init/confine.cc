@@ -99,8 +99,9 @@ Status ApplyLimits(const Confinement& confinement) {
   // Where whoever started this allows none at all, no process here may raise that.
   uint64_t core = std::min(cell::kCoreBytes, TRY(sys::ResourceLimit(RLIMIT_CORE)));
   TRY(sys::SetResourceLimit(RLIMIT_CORE, core));
-  if (confinement.nofile == 0) return Ok();
-  return sys::SetResourceLimit(RLIMIT_NOFILE, confinement.nofile);
+  if (confinement.nofile != 0) TRY(sys::SetResourceLimit(RLIMIT_NOFILE, confinement.nofile));
+  if (confinement.file_bytes == 0) return Ok();
+  return sys::SetResourceLimit(RLIMIT_FSIZE, confinement.file_bytes);
 }
 
 }  // namespace

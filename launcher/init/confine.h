@@ -13,6 +13,7 @@ namespace taskcell::init {
 struct Confinement {
   std::vector<std::string> writable;  // directories: WritableMounts
   uint64_t nofile = 0;                // RLIMIT_NOFILE; 0: as it is
+  uint64_t file_bytes = 0;            // RLIMIT_FSIZE; 0: as it is
   int landlock_abi = 0;               // 0: the kernel has no Landlock
 };
 

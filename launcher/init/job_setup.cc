@@ -13,6 +13,7 @@
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
+#include "launcher/sys/terminal.h"
 
 namespace taskcell::init {
 namespace {
@@ -128,12 +129,13 @@ Status Prepare(const cell::Job& job, int landlock_abi, int report_fd, std::strin
 
 Status TakeStreams(cell::JobStdio stdio, const JobStreams& streams, std::string_view& stage) {
   stage = "session";
-  if (stdio == cell::JobStdio::kRelay) {
+  if (stdio == cell::JobStdio::kInherit) {
+    TRY(sys::StartGroup());
+  } else {
     TRY(sys::StartSession());
     TRY(PlaceStreams(streams));
-  } else {
-    TRY(sys::StartGroup());
   }
+  if (stdio == cell::JobStdio::kTerminal) TRY(sys::TakeControllingTerminal(STDIN_FILENO));
   return sys::ReleaseSignals();
 }
 

@@ -10,8 +10,9 @@
 namespace taskcell::init {
 namespace {
 
-constexpr std::array<std::string_view, 7> kLimitNames = {
-    "memory", "memsw", "swap", "pids", "cpu_quota", "cpu_period", "cpu_max"};
+constexpr std::array<std::string_view, 9> kLimitNames = {"memory",  "memsw",     "swap",
+                                                         "pids",    "cpu_quota", "cpu_period",
+                                                         "cpu_max", "cpu_set",   "io_weight"};
 constexpr int kFirstFreeDescriptor = 3;  // 0, 1 and 2 are the job's
 
 Error Usage(std::string_view argument, std::string_view reason) {
@@ -24,6 +25,12 @@ Result<int> ParseDescriptor(std::string_view argument, std::string_view text) {
     return Usage(argument, "not the number of a descriptor from 3 on");
   }
   return static_cast<int>(*number);
+}
+
+Result<uint64_t> ParsePositive(std::string_view argument, std::string_view text) {
+  std::optional<uint64_t> number = ParseUnsigned(text);
+  if (!number || *number == 0) return Usage(argument, "not a number above 0");
+  return *number;
 }
 
 // The value of "--name=value", or nothing when `argument` is another option.
@@ -54,6 +61,10 @@ Status ParseOne(std::string_view argument, Options& options) {
     options.stdio = cell::JobStdio::kInherit;
     return Ok();
   }
+  if (argument == "--terminal") {
+    options.stdio = cell::JobStdio::kTerminal;
+    return Ok();
+  }
   if (auto value = ValueOf(argument, "--gate-fd")) {
     options.gate_fd = TRY(ParseDescriptor(argument, *value));
     return Ok();
@@ -64,9 +75,11 @@ Status ParseOne(std::string_view argument, Options& options) {
     return Ok();
   }
   if (auto value = ValueOf(argument, "--nofile")) {
-    std::optional<uint64_t> number = ParseUnsigned(*value);
-    if (!number || *number == 0) return Usage(argument, "not a number above 0");
-    options.nofile = *number;
+    options.nofile = TRY(ParsePositive(argument, *value));
+    return Ok();
+  }
+  if (auto value = ValueOf(argument, "--file-size")) {
+    options.file_bytes = TRY(ParsePositive(argument, *value));
     return Ok();
   }
   if (auto value = ValueOf(argument, "--limit")) return ParseLimit(argument, *value, options);

@@ -20,12 +20,14 @@ struct LimitDescriptor {
 // How taskcell-init was started. Its command line is made by the launcher or the gateway, never by
 // a user.
 struct Options {
-  int gate_fd = -1;       // --gate-fd=N: the gate, already connected
-  std::string gate_path;  // --gate-path=PATH: or where to connect it
-  bool listen = false;    // --listen: make the loopback listener of NetworkMode::kProvider
-  uint64_t nofile = 0;    // --nofile=N: RLIMIT_NOFILE of the job; 0: as it is
-  cell::JobStdio stdio = cell::JobStdio::kRelay;  // --inherit: kInherit. What the job will ask for
-  std::vector<LimitDescriptor> limits;            // --limit=NAME:FD
+  int gate_fd = -1;         // --gate-fd=N: the gate, already connected
+  std::string gate_path;    // --gate-path=PATH: or where to connect it
+  bool listen = false;      // --listen: make the loopback listener of NetworkMode::kProvider
+  uint64_t nofile = 0;      // --nofile=N: RLIMIT_NOFILE of the job; 0: as it is
+  uint64_t file_bytes = 0;  // --file-size=N: RLIMIT_FSIZE of the job; 0: as it is
+  cell::JobStdio stdio =
+      cell::JobStdio::kRelay;           // --inherit, --terminal. What the job will ask for
+  std::vector<LimitDescriptor> limits;  // --limit=NAME:FD
 };
 
 // Parses the arguments after the program's name. Exactly one gate is required; whatever else is not

@@ -26,6 +26,7 @@ struct Findings {
   uint32_t seccomp_mode = 0;
   uint64_t nofile = 0;
   uint64_t core = 0;
+  uint64_t file_bytes = 0;
   sys::Usage usage;
 };
 
@@ -38,6 +39,7 @@ void Fields(Io& io, Value& findings) {
   io.Number(findings.seccomp_mode);
   io.Number(findings.nofile);
   io.Number(findings.core);
+  io.Number(findings.file_bytes);
   io.Number(findings.usage.user_us);
   io.Number(findings.usage.system_us);
 }
@@ -49,6 +51,7 @@ Result<Findings> Look(int landlock_abi) {
   findings.seccomp_mode = static_cast<uint32_t>(TRY(sys::SeccompMode()));
   findings.nofile = TRY(sys::ResourceLimit(RLIMIT_NOFILE));
   findings.core = TRY(sys::ResourceLimit(RLIMIT_CORE));
+  findings.file_bytes = TRY(sys::ResourceLimit(RLIMIT_FSIZE));
   for (const cell::DeniedCallRule& rule : cell::DeniedCallRules()) {
     if (!cell::RuleApplies(rule, landlock_abi)) continue;
     findings.calls.push_back({std::string(rule.name), TRY(AttemptDeniedCall(rule.name))});
@@ -111,10 +114,16 @@ class Life {
 
 }  // namespace
 
-Result<Witness> Witness::Start(const Confinement& confinement, cell::JobStdio stdio) {
+Result<Witness> Witness::Start(const Confinement& confinement, cell::JobStdio stdio,
+                               UniqueFd terminal) {
   Relay relay;
   JobStreams streams;
   if (stdio == cell::JobStdio::kRelay) relay = TRY(Relay::Make(streams));
+  if (stdio == cell::JobStdio::kTerminal) {
+    streams.out = TRY(sys::Duplicate(terminal.get()));
+    streams.err = TRY(sys::Duplicate(terminal.get()));
+    streams.in = std::move(terminal);
+  }
   sys::Pipe report = TRY(sys::MakePipe());
   sys::Pipe orders = TRY(sys::MakePipe());
   sys::Cloned cloned = TRY(sys::CloneProcess(0));
@@ -144,6 +153,7 @@ Status Witness::Testify(cell::InsideAttestation& seen) {
   seen.witness_seccomp_mode = findings.seccomp_mode;
   seen.witness_nofile = findings.nofile;
   seen.witness_core = findings.core;
+  seen.witness_file_bytes = findings.file_bytes;
   seen.landlock_abi = landlock_abi_;
   // The witness reports only after every step of its confinement succeeded.
   seen.landlock_applied = landlock_abi_ > 0;

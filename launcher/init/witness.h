@@ -25,8 +25,10 @@ inline constexpr int kStartTimeoutMs = 10'000;
 // about it holds for the job because it is the same process. It ends with the object.
 class Witness {
  public:
-  // Starts it, without waiting for it.
-  static Result<Witness> Start(const Confinement& confinement, cell::JobStdio stdio);
+  // Starts it, without waiting for it. `terminal` is the job's side of one where `stdio` is
+  // kTerminal.
+  static Result<Witness> Start(const Confinement& confinement, cell::JobStdio stdio,
+                               UniqueFd terminal);
 
   // Fills the witness's fields of `seen`. A witness that does not answer in time, or not as it
   // should, is an Error: then there is no attestation.

@@ -43,6 +43,7 @@ class Build {
 
   sys::Child& child() { return child_; }
   bool proc_is_subset() const { return proc_is_subset_; }
+  bool keyring_stays() const { return keyring_stays_; }
 
  private:
   Build(sys::Child child, UniqueFd channel, UniqueFd reports)
@@ -54,6 +55,7 @@ class Build {
   UniqueFd reports_;
   Status handed_ = Ok();
   bool proc_is_subset_ = false;
+  bool keyring_stays_ = false;
 };
 
 // A hard limit below the job's could not be raised by init, which has no capability.
@@ -71,6 +73,16 @@ Status CheckDescriptorLimit(uint64_t wanted) {
   }
   text += " whoever started this raise it (LimitNOFILE= of a systemd unit)";
   return Error(Kind::kUnsupported, std::move(text));
+}
+
+Status CheckFileSizeLimit(uint64_t wanted) {
+  uint64_t highest = TRY(sys::ResourceLimit(RLIMIT_FSIZE));
+  if (highest >= wanted) return Ok();
+  return Error(Kind::kUnsupported,
+               Text("the hard limit on the size of a file here (RLIMIT_FSIZE, `ulimit -Hf`) is ",
+                    highest, ", below the ", wanted,
+                    " the cell is to have: ask for at most that many (--file-size), or let whoever "
+                    "started this raise it (LimitFSIZE= of a systemd unit)"));
 }
 
 // Here, where the caller's own groups and capabilities still hold and no limit of the cell does.
@@ -135,6 +147,9 @@ Status Build::ReadReports(bool trial) {
       case ChildReport::Type::kProcIsSubset:
         proc_is_subset_ = true;
         break;
+      case ChildReport::Type::kKeyringStays:
+        keyring_stays_ = true;
+        break;
       case ChildReport::Type::kReady:
         ready = true;
         break;
@@ -172,10 +187,13 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.plan = orders.plan;
   child.outside = TRY(ChooseOutsideIds(orders.user_namespace, *orders.plan));
   TRY(CheckDescriptorLimit(orders.plan->limits.nofile));
+  if (orders.plan->limits.file_bytes != 0) TRY(CheckFileSizeLimit(orders.plan->limits.file_bytes));
   child.init = orders.init;
   child.gate = orders.gate.get();
   child.signal_mask = orders.signal_mask;
   child.stdio = orders.stdio;
+  child.output = orders.output;
+  child.errors = orders.errors;
   // Into a cgroup of the unified hierarchy the child is born (moving there would take the kernel
   // milliseconds). One on v1 it enters by itself, so it is made while the child makes the rest.
   // What cannot be read now is for RunCgroup to tell.
@@ -199,7 +217,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   }
   TRY(build->Finish());
   return NativeCell(std::move(build->child()), std::move(*cgroup).value(), child.outside,
-                    build->proc_is_subset());
+                    build->proc_is_subset(), build->keyring_stays());
 }
 
 }  // namespace taskcell::native

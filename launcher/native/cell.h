@@ -21,7 +21,9 @@ struct CellOrders {
   UniqueFd gate;                                  // the end init gets; consumed
   const sigset_t* signal_mask = nullptr;          // the mask init starts with
   cell::JobStdio stdio = cell::JobStdio::kRelay;  // what the job will ask for
-  std::string cgroup_parent;                      // empty: the own cgroup, or the delegated one
+  int output = -1;  // what the cell gets as 1 and 2; -1: the caller's own
+  int errors = -1;
+  std::string cgroup_parent;  // empty: the own cgroup, or the delegated one
 };
 
 // A native cell: taskcell-init runs as PID 1 of namespaces built from a plan, in a cgroup that
@@ -40,19 +42,23 @@ class NativeCell {
   const cgroup::RunCgroup& cgroup() const { return cgroup_; }
   const OutsideIds& outside() const { return outside_; }
   bool proc_is_subset() const { return proc_is_subset_; }
+  bool keyring_stays() const { return keyring_stays_; }
 
  private:
-  NativeCell(sys::Child init, cgroup::RunCgroup cgroup, OutsideIds outside, bool subset)
+  NativeCell(sys::Child init, cgroup::RunCgroup cgroup, OutsideIds outside, bool subset,
+             bool keyring_stays)
       : cgroup_(std::move(cgroup)),
         init_(std::move(init)),
         outside_(outside),
-        proc_is_subset_(subset) {}
+        proc_is_subset_(subset),
+        keyring_stays_(keyring_stays) {}
 
   // In this order: the processes go before their cgroup does.
   cgroup::RunCgroup cgroup_;
   sys::Child init_;
   OutsideIds outside_;
   bool proc_is_subset_;
+  bool keyring_stays_;
 };
 
 }  // namespace taskcell::native

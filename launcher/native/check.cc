@@ -26,7 +26,7 @@ constexpr char kBreakerTarget[] = "/run/taskcell/breaker";
 // It does nothing where the host has another name.
 constexpr char kBreakerHostname[] = "taskcell-probe";
 // Small, since each is going to be reached.
-constexpr cell::Limits kLimits = {uint64_t{64} << 20U, 64, 200, 256};
+const cell::Limits kLimits = {uint64_t{64} << 20U, 64, 200, 256};
 constexpr uint64_t kTimeoutMs = 60'000;  // well below a second where nothing else runs
 
 // The lines of the check.

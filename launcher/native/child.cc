@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -42,6 +43,7 @@ class Child {
   Status StopPropagation() { return sys::MakeAllMountsPrivate(); }
   Status TakeSources();
   Status BecomeInsideIds();
+  void LeaveKeyring();
   Status MakeRoot();
   Status MakeProc();
   Status MakeDevices() { return MakeDeviceTree(*root_, devices_); }
@@ -91,6 +93,9 @@ Status Child::EnterCgroup() {
     for (const UniqueFd& entry : cgroup_->entries) TRY(cgroup::RunCgroup::Enter(entry.get()));
   }
   // Only now, from inside: a namespace made by clone3 would have the caller's cgroup for its root.
+  // The clocks' offsets are 0; a kernel without time namespaces says EINVAL.
+  Status both = sys::Unshare(CLONE_NEWCGROUP | CLONE_NEWTIME);
+  if (both.ok() || both.error().err != EINVAL) return both;
   return sys::Unshare(CLONE_NEWCGROUP);
 }
 
@@ -113,7 +118,19 @@ Status Child::BecomeInsideIds() {
     TRY(sys::SetIds(plan_.uid, plan_.gid));
     TRY(sys::SetNotDumpable());  // a change of ids may have set it again
   }
-  return sys::SetParentDeathSignal(SIGKILL);
+  TRY(sys::SetParentDeathSignal(SIGKILL));
+  LeaveKeyring();
+  return Ok();
+}
+
+// As the cell's own kernel id, whose key it counts as until the cell is gone. A cell whose id has
+// as many keys as it may keeps the caller's keyring, which its filter keeps it from using.
+void Child::LeaveKeyring() {
+  Status left = sys::JoinNewSessionKeyring();
+  if (left.ok() || left.error().err == ENOSYS) return;  // ENOSYS: a kernel without keys
+  ChildReport note;
+  note.type = ChildReport::Type::kKeyringStays;
+  Tell(note);
 }
 
 Status Child::MakeRoot() {
@@ -167,6 +184,8 @@ Status Child::DropPrivileges() {
 Status Child::ArrangeDescriptors() {
   constexpr unsigned kFirst = 3;
   TRY(sys::CloseOnExecFrom(kFirst));
+  if (orders_.output >= 0) TRY(sys::PlaceDescriptor(orders_.output, STDOUT_FILENO));
+  if (orders_.errors >= 0) TRY(sys::PlaceDescriptor(orders_.errors, STDERR_FILENO));
   for (const InitLimitFile& file : cgroup_->limit_files) TRY(sys::KeepOnExec(file.fd.get()));
   return sys::KeepOnExec(orders_.gate);
 }
@@ -176,8 +195,10 @@ Status Child::Exec() {
   for (const InitLimitFile& file : cgroup_->limit_files)
     argv.push_back(Text("--limit=", file.name, ":", file.fd.get()));
   argv.push_back(Text("--nofile=", plan_.limits.nofile));
+  if (plan_.limits.file_bytes != 0) argv.push_back(Text("--file-size=", plan_.limits.file_bytes));
   if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
   if (orders_.stdio == cell::JobStdio::kInherit) argv.push_back("--inherit");
+  if (orders_.stdio == cell::JobStdio::kTerminal) argv.push_back("--terminal");
   if (orders_.signal_mask != nullptr) TRY(sys::RestoreSignals(*orders_.signal_mask));
   return sys::ExecuteDescriptor(orders_.init, argv, {});
 }

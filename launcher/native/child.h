@@ -18,6 +18,8 @@ struct ChildOrders {
   int report = -1;                        // write end for ChildReport, CLOEXEC
   const sigset_t* signal_mask = nullptr;  // restored before exec
   cell::JobStdio stdio = cell::JobStdio::kRelay;
+  int output = -1;  // become 1 and 2; -1: as they are
+  int errors = -1;
 };
 
 // The life of the cell's PID 1 from clone to exec, one stage after the other; never returns. On a

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <span>
+#include <utility>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/signals.h"
@@ -11,14 +12,16 @@
 
 namespace taskcell::native {
 
-Result<bool> GateClient::Receive(cell::FrameReader::Message& message) {
+Result<bool> GateClient::Receive(cell::FrameReader::Message& message, UniqueFd* passed) {
   std::span<char> buffer(buffer_.get(), cell::kMaxFrameBytes);
-  sys::Packet packet = TRY(sys::ReceivePacket(gate_.get(), buffer, false));
+  sys::Packet packet = TRY(sys::ReceivePacket(gate_.get(), buffer, passed != nullptr));
+  if (passed != nullptr) *passed = std::move(packet.passed);
   if (packet.size == 0) return Error(Kind::kSystem, "taskcell-init has closed the gate", EPIPE);
   return reader_.Take(std::string_view(buffer_.get(), packet.size), message);
 }
 
-Result<cell::InsideAttestation> GateClient::ReceiveAttestation() {
+// Waits for one whole message; only its first packet may bring a descriptor, where one is wanted.
+Result<cell::FrameReader::Message> GateClient::ReceiveInTime(UniqueFd* passed) {
   uint64_t deadline = sys::MonotonicUs() + kAttestationTimeoutMs * uint64_t{1000};
   cell::FrameReader::Message message;
   while (true) {
@@ -29,18 +32,27 @@ Result<cell::InsideAttestation> GateClient::ReceiveAttestation() {
                    Text("no attestation from the cell within ", kAttestationTimeoutMs, " ms"),
                    ETIMEDOUT);
     }
-    if (!TRY(Receive(message))) continue;
-    if (message.type == cell::FrameType::kAttestation) break;
-    if (message.type == cell::FrameType::kRefused) {
-      cell::Refusal refusal = TRY(cell::ParseRefusal(message.payload));
-      return Error(
-          Kind::kSystem,
-          Text("taskcell-init, stage '", Printable(refusal.stage), "': ", Printable(refusal.text)),
-          refusal.err);
-    }
-    return Error(Kind::kViolation, "the cell spoke before its attestation");
+    if (!TRY(Receive(message, std::exchange(passed, nullptr)))) continue;
+    if (message.type != cell::FrameType::kRefused) return message;
+    cell::Refusal refusal = TRY(cell::ParseRefusal(message.payload));
+    return Error(
+        Kind::kSystem,
+        Text("taskcell-init, stage '", Printable(refusal.stage), "': ", Printable(refusal.text)),
+        refusal.err);
   }
-  return cell::ParseAttestation(message.payload);
+}
+
+Result<UniqueFd> GateClient::ReceiveTerminal() {
+  UniqueFd terminal;
+  cell::FrameReader::Message message = TRY(ReceiveInTime(&terminal));
+  if (message.type == cell::FrameType::kTerminal && terminal.valid()) return terminal;
+  return Error(Kind::kViolation, "the cell sent no terminal before its attestation");
+}
+
+Result<cell::InsideAttestation> GateClient::ReceiveAttestation() {
+  cell::FrameReader::Message message = TRY(ReceiveInTime(nullptr));
+  if (message.type == cell::FrameType::kAttestation) return cell::ParseAttestation(message.payload);
+  return Error(Kind::kViolation, "the cell spoke before its attestation");
 }
 
 Status GateClient::SendJob(const cell::Job& job) {

@@ -22,6 +22,9 @@ class GateClient {
 
   int fd() const { return gate_.get(); }
 
+  // Before the attestation of a cell with a terminal of its own: receives the master side.
+  Result<UniqueFd> ReceiveTerminal();
+
   // Receives the attestation; anything else first, or none in time, is an Error.
   Result<cell::InsideAttestation> ReceiveAttestation();
 
@@ -31,11 +34,12 @@ class GateClient {
   // The evidence is read: init may exit.
   Status SendDone();
 
-  // Takes one packet. True when `message` was filled with a whole message; an Error with err EPIPE
-  // when init has closed the gate.
-  Result<bool> Receive(cell::FrameReader::Message& message);
+  // Takes one packet, and the descriptor it may bring where `passed` is given. True when `message`
+  // was filled with a whole message; an Error with err EPIPE when init has closed the gate.
+  Result<bool> Receive(cell::FrameReader::Message& message, UniqueFd* passed = nullptr);
 
  private:
+  Result<cell::FrameReader::Message> ReceiveInTime(UniqueFd* passed);
   Status Send(cell::FrameType type, std::string_view payload);
 
   UniqueFd gate_;

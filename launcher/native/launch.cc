@@ -14,6 +14,7 @@
 #include "launcher/native/message.h"
 #include "launcher/native/own_program.h"
 #include "launcher/native/request.h"
+#include "launcher/native/streams.h"
 #include "launcher/native/terminal.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/signals.h"
@@ -23,6 +24,8 @@ namespace taskcell::native {
 namespace {
 
 constexpr std::initializer_list<int> kPassedSignals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+constexpr std::initializer_list<int> kSignalsAtTerminal = {SIGTERM, SIGINT, SIGHUP, SIGQUIT,
+                                                           SIGWINCH};
 
 std::string TermOfCaller() {
   const char* term = ::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): one thread
@@ -41,22 +44,32 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   orders.signal_mask = &signals.mask_before;
   orders.stdio = request.job.stdio;
   orders.cgroup_parent = options.cgroup_parent;
+  Streams streams = TRY(Streams::Make(options.output_bytes, options.terminal));
+  orders.output = streams.job_output();
+  orders.errors = streams.job_errors();
   Terminal terminal;  // before the cell: given back when nothing of the cell runs any more
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.
   TRY(sys::SetNotDumpable());
   GateClient client(std::move(gate.first));
+  streams.CloseJobEnds();
+  if (options.terminal) {
+    UniqueFd master = TRY(client.ReceiveTerminal());
+    TRY(streams.TakeTerminal(std::move(master)));
+  }
   TRY(VerifyCell(request.plan, cell, client));
   Finished finished;
   finished.plan = request.plan;
   cell::Job job = request.job;
-  job.foreground = terminal.is_ours();
+  job.foreground = terminal.is_ours() && !options.terminal;
   job.ignored_signals = signals.ignored;
   if (options.time_limit.timeout_ms != 0)  // init's own, should the stop key stop this process
     job.timeout_ms = options.time_limit.timeout_ms + options.time_limit.grace_ms;
-  finished.outcome = TRY(Supervise(cell, client, job, signals.fd.get(), options.time_limit));
-  finished.facts = {cell.outside().way, cell.proc_is_subset(), !cell.cgroup().limits_cpu()};
+  Watch watch{signals.fd.get(), options.time_limit, streams};
+  finished.outcome = TRY(Supervise(cell, client, job, watch));
+  finished.facts = {cell.outside().way, cell.proc_is_subset(), !cell.cgroup().limits_cpu(),
+                    cell.keyring_stays(), options.output_bytes};
   TRY(cell.cgroup().Remove());
   return finished;
 }
@@ -64,7 +77,8 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
 }  // namespace
 
 Result<Finished> RunInCell(const Options& options) {
-  sys::CaughtSignals signals = TRY(sys::CatchSignals(kPassedSignals));
+  sys::CaughtSignals signals = TRY(options.terminal ? sys::CatchSignals(kSignalsAtTerminal)
+                                                    : sys::CatchSignals(kPassedSignals));
   std::string run_id = TRY(MakeRunId());
   LaunchRequest request = TRY(MakeRequest(options, run_id, TermOfCaller()));
   DataFiles files = TRY(DataFiles::Make(options.files, run_id));

@@ -24,7 +24,7 @@ Error Explained(std::string text, int err) {
 
 // ENOSPC (EUSERS on old kernels): a limit on namespaces, of this user namespace or one above.
 Error ExplainLimit(int err) {
-  for (const char* kind : {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}) {
+  for (const char* kind : {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"}) {
     if (Sysctl(Text("user/max_", kind, "_namespaces")) != 0U) continue;
     return Explained(Text("namespaces are switched off here: user.max_", kind,
                           "_namespaces is 0. The administrator must raise it: sysctl -w user.max_",

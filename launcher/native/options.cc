@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "launcher/base/text.h"
+#include "launcher/cell/cpu_list.h"
 #include "launcher/native/values.h"
 
 namespace taskcell::native {
@@ -15,6 +16,9 @@ enum Letter : int {
   kPids,
   kCpus,
   kNofile,
+  kFileSize,
+  kCpuSet,
+  kIoWeight,
   kAllowMissing,
   kOomGroup,
   kCgroupParent,
@@ -29,6 +33,8 @@ enum Letter : int {
   kGid,
   kUserns,
   kTimeout,
+  kOutputSize,
+  kTerminal,
   kKillAfter,
   kNet,
   kHostname,
@@ -48,6 +54,9 @@ constexpr struct option kLong[] = {
     {"pids", required_argument, nullptr, kPids},
     {"cpus", required_argument, nullptr, kCpus},
     {"nofile", required_argument, nullptr, kNofile},
+    {"file-size", required_argument, nullptr, kFileSize},
+    {"cpu-set", required_argument, nullptr, kCpuSet},
+    {"io-weight", required_argument, nullptr, kIoWeight},
     {"allow-missing", required_argument, nullptr, kAllowMissing},
     {"oom-group", no_argument, nullptr, kOomGroup},
     {"cgroup-parent", required_argument, nullptr, kCgroupParent},
@@ -62,6 +71,8 @@ constexpr struct option kLong[] = {
     {"gid", required_argument, nullptr, kGid},
     {"userns", required_argument, nullptr, kUserns},
     {"timeout", required_argument, nullptr, kTimeout},
+    {"output-size", required_argument, nullptr, kOutputSize},
+    {"tty", no_argument, nullptr, kTerminal},
     {"kill-after", required_argument, nullptr, kKillAfter},
     {"net", required_argument, nullptr, kNet},
     {"hostname", required_argument, nullptr, kHostname},
@@ -150,6 +161,12 @@ Result<std::string> ParseCgroupParent(std::string_view value) {
                     "' is no cgroup: its path below the mount point, such as /taskcell/jobs"));
 }
 
+Result<std::string> ParseCpuSet(std::string_view value) {
+  std::optional<std::string> list = cell::NormalCpuList(value);
+  if (list) return *std::move(list);
+  return Usage(Text("'", Printable(value), "' is no list of processors, such as 0-2,5"));
+}
+
 Status TakeLimit(int letter, std::string_view value, Options& options) {
   switch (letter) {
     case kMemory:
@@ -164,6 +181,15 @@ Status TakeLimit(int letter, std::string_view value, Options& options) {
     case kNofile:
       options.limits.nofile = TRY(ParseCount(value, 1'048'576));
       break;
+    case kFileSize:
+      options.limits.file_bytes = TRY(ParseSize(value));
+      break;
+    case kCpuSet:
+      options.limits.cpu_set = TRY(ParseCpuSet(value));
+      break;
+    case kIoWeight:
+      options.limits.io_weight = TRY(ParseCount(value, cell::kMaxIoWeight));
+      break;
     case kAllowMissing:
       options.limits.cpu_may_be_missing = true;
       return CheckMayBeMissing(value);
@@ -175,6 +201,9 @@ Status TakeLimit(int letter, std::string_view value, Options& options) {
       break;
     case kTimeout:
       options.time_limit.timeout_ms = TRY(ParseDuration(value));
+      break;
+    case kOutputSize:
+      options.output_bytes = TRY(ParseSize(value));
       break;
     case kKillAfter:
       options.time_limit.grace_ms = TRY(ParseDuration(value));
@@ -250,6 +279,9 @@ Status Take(int letter, std::string_view value, Options& options) {
     case kReport:
       options.report = value;
       return Ok();
+    case kTerminal:
+      options.terminal = true;
+      return Ok();
     case kCheck:
       options.mode = Options::Mode::kCheck;
       return Ok();
@@ -294,10 +326,14 @@ limits (defaults in brackets)
   --memory SIZE            memory and swap together [4G]
   --pids N                 processes and threads [128]
   --cpus N                 cores, such as 0.5 [1]
+  --cpu-set LIST           the processors it may use, such as 0-2,5 [all]
+  --io-weight N            share of a busy disk, 1 to 1000 [100, as everybody]
   --nofile N               open descriptors of one process [1024]
+  --file-size SIZE         the largest file it may write [any]
   --oom-group              when memory runs out kill the whole cell, not one process (cgroup v2)
   --allow-missing cpu      run without the cpu limit where the controller cannot be had
   --cgroup-parent CGROUP   make the limits below this cgroup, such as /taskcell/jobs
+  --output-size SIZE       end the program when it prints more; status 123 [any]
   --timeout TIME           end the program after TIME, such as 10s; status 124 [none]
   --kill-after TIME        from its SIGTERM until everything is killed [2s]
 root and mounts
@@ -314,6 +350,7 @@ the program
   --userns MODE            ids outside: auto, own, subids or prefer-subids [auto]
   --env NAME=VALUE         add a variable; nothing is inherited but TERM
   --chdir DIR              working directory [/workspace]
+  --tty                    a terminal of its own, for use by a person
   --hostname NAME          [taskcell]
   --net none               the only network there is
   --report FILE            write a JSON report
@@ -322,7 +359,7 @@ instead of running a program
 for taskcell(1), which gives its plan on a descriptor
   --plan-fd N --gate-fd N --status-fd N
 
-status: the program's own; 124 after --timeout, 125 the cell could not be made, 126 the
+status: the program's own; 123 after --output-size, 124 after --timeout, 125 the cell could not be made, 126 the
 program cannot be executed, 127 it is not found, 128+n it was ended by signal n.
 See taskcell-launch(1).
 )";

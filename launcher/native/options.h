@@ -13,7 +13,7 @@
 namespace taskcell::native {
 
 // The limits of a cell when none are asked for: those of the task sandbox.
-inline constexpr cell::Limits kDefaultLimits = {uint64_t{4} << 30U, 128, 1000, 1024};
+inline const cell::Limits kDefaultLimits = {uint64_t{4} << 30U, 128, 1000, 1024};
 inline constexpr uint64_t kDefaultTmpBytes = uint64_t{256} << 20U;
 inline constexpr uint64_t kDefaultWorkspaceBytes = uint64_t{512} << 20U;
 // The kernel's bound on one argument or environment string, its NUL included (MAX_ARG_STRLEN).
@@ -47,6 +47,8 @@ struct Options {
   std::optional<uint32_t> gid;
   UserNamespaceMode user_namespace = UserNamespaceMode::kAuto;
   TimeLimit time_limit;
+  uint64_t output_bytes = 0;  // of standard output and error together; 0: not counted
+  bool terminal = false;      // the program gets a terminal of its own
   std::string hostname = "taskcell";
   std::vector<std::string> environment;  // NAME=VALUE, in order
   std::string working_directory = "/workspace";

@@ -19,8 +19,13 @@ void PutCount(JsonText& json, const char* key, const std::optional<uint64_t>& co
   }
 }
 
+// A limit that may not have been asked for.
+void PutAsked(JsonText& json, const char* key, uint64_t limit) {
+  PutCount(json, key, limit == 0 ? std::nullopt : std::optional(limit));
+}
+
 void PutEnd(JsonText& json, const Outcome& outcome) {
-  bool ended = !outcome.timed_out && !outcome.refusal;
+  bool ended = !outcome.timed_out && !outcome.output_exceeded && !outcome.refusal;
   json.Key("status").Number(ExitStatus(outcome));
   json.Key("exit");
   if (ended && outcome.exit.signal == 0) {
@@ -37,6 +42,7 @@ void PutEnd(JsonText& json, const Outcome& outcome) {
   json.Key("timed_out")
       .Bool(ExitStatus(outcome) == kExitTimedOut &&
             (outcome.timed_out || outcome.exit.reason == cell::ExitReason::kDeadline));
+  json.Key("output_exceeded").Bool(outcome.output_exceeded);
   if (!outcome.refusal) return;
   json.Key("not_started").Open('{');
   json.Key("stage").String(outcome.refusal->stage);
@@ -44,9 +50,10 @@ void PutEnd(JsonText& json, const Outcome& outcome) {
 }
 
 // On v1 the kernel counts the time in a controller of its own, where a cell may not be: then init's
-// count of all it reaped serves. A cell killed at its deadline has sent none.
+// count of all it reaped serves. A cell killed from outside has sent none.
 std::optional<uint64_t> CpuTime(const Outcome& outcome) {
-  if (outcome.events.cpu_us || outcome.timed_out || outcome.refusal) return outcome.events.cpu_us;
+  bool untold = outcome.timed_out || outcome.output_exceeded || outcome.refusal;
+  if (outcome.events.cpu_us || untold) return outcome.events.cpu_us;
   return outcome.exit.user_us + outcome.exit.system_us;
 }
 
@@ -81,8 +88,18 @@ std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
   json.Key("pids").Unsigned(plan.limits.pids);
   PutCount(json, "cpu_millis",
            facts.cpu_is_unlimited ? std::nullopt : std::optional(plan.limits.cpu_millis));
+  PutAsked(json, "file_bytes", plan.limits.file_bytes);
+  PutAsked(json, "output_bytes", facts.output_bytes);
+  PutAsked(json, "io_weight", plan.limits.io_weight);
+  json.Key("cpu_set");
+  if (plan.limits.cpu_set.empty()) {
+    json.Null();
+  } else {
+    json.String(plan.limits.cpu_set);
+  }
   json.Close('}');
   json.Key("proc").String(facts.proc_is_subset ? "subset" : "full");
+  json.Key("keyring").String(facts.keyring_stays ? "inherited" : "own");
   json.Key("uid_separation").String(UidSeparation(facts.ids));
   json.Close('}');
   return json.text() + "\n";

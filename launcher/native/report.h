@@ -19,6 +19,8 @@ struct CellFacts {
   MapWay ids = MapWay::kOwn;
   bool proc_is_subset = false;
   bool cpu_is_unlimited = false;  // only where the plan allowed it
+  bool keyring_stays = false;     // the caller's session keyring could not be left
+  uint64_t output_bytes = 0;      // the bound on output, 0: none
 };
 
 // The JSON report of a run, one object and a newline. Pure.

@@ -76,7 +76,7 @@ cell::Job MakeJob(const Options& options, const std::string& term) {
   job.environment = MakeEnvironment(options.environment, term);
   job.working_directory = options.working_directory;
   job.home = kHome;
-  job.stdio = cell::JobStdio::kInherit;
+  job.stdio = options.terminal ? cell::JobStdio::kTerminal : cell::JobStdio::kInherit;
   job.stays = false;
   return job;
 }

@@ -36,6 +36,7 @@ struct ChildReport {
   enum class Type : uint8_t {
     kFailure,       // the stage failed; the child is gone
     kProcIsSubset,  // only the processes part of /proc could be mounted (subset=pid)
+    kKeyringStays,  // the caller's session keyring could not be left
     kReady,         // trial only: every stage before exec went well
   };
   Type type = Type::kFailure;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <span>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/compare.h"
@@ -22,13 +23,14 @@ constexpr int kGoodbyeTimeoutMs = 2000;
 
 class Supervisor {
  public:
-  Supervisor(NativeCell& cell, GateClient& gate, int signals, TimeLimit limit)
+  Supervisor(NativeCell& cell, GateClient& gate, const Watch& watch)
       : cell_(cell),
         gate_(gate),
-        signals_(signals),
+        signals_(watch.signals),
+        streams_(watch.streams),
         start_us_(sys::MonotonicUs()),
-        grace_us_(limit.grace_ms * 1000) {
-    if (limit.timeout_ms != 0) deadline_us_ = start_us_ + limit.timeout_ms * 1000;
+        grace_us_(watch.limit.grace_ms * 1000) {
+    if (watch.limit.timeout_ms != 0) deadline_us_ = start_us_ + watch.limit.timeout_ms * 1000;
   }
 
   Result<Outcome> Run(const cell::Job& job);
@@ -40,10 +42,13 @@ class Supervisor {
   Status Send(int signal);
   int LeftMs() const;
   Result<bool> EndAtDeadline();
+  Status Kill();
+  Status Drain();
 
   NativeCell& cell_;
   GateClient& gate_;
   int signals_;
+  Streams& streams_;
   uint64_t start_us_;
   uint64_t grace_us_;
   uint64_t deadline_us_ = 0;  // 0: none
@@ -61,7 +66,8 @@ int Supervisor::LeftMs() const {
 
 Status Supervisor::PassSignal() {
   int signal = TRY(sys::TakeSignal(signals_));
-  return signal == 0 ? Ok() : Send(signal);
+  if (signal == SIGWINCH) streams_.TakeWindowSize();
+  return signal == 0 || signal == SIGWINCH ? Ok() : Send(signal);
 }
 
 Status Supervisor::Send(int signal) {
@@ -81,10 +87,27 @@ Result<bool> Supervisor::EndAtDeadline() {
     return false;
   }
   outcome_.timed_out = true;
+  TRY(Kill());
+  return true;
+}
+
+Status Supervisor::Kill() {
   killed_ = true;
   TRY(cell_.cgroup().Kill());
-  TRY(cell_.init().Signal(SIGKILL));
-  return true;
+  return cell_.init().Signal(SIGKILL);
+}
+
+// What the cell has written may still be on its way. A signal says that nobody waits for it.
+Status Supervisor::Drain() {
+  while (!streams_.drained()) {
+    std::array<struct pollfd, 1 + Streams::kEntries> watched = {{{signals_, POLLIN, 0}}};
+    auto streams = std::span(watched).last<Streams::kEntries>();
+    streams_.Ask(streams);
+    TRY(sys::PollAll(watched, -1));
+    if (watched[0].revents != 0 && TRY(sys::TakeSignal(signals_)) != SIGWINCH) return Ok();
+    streams_.Act(streams);
+  }
+  return Ok();
 }
 
 // True when the job is over.
@@ -108,17 +131,29 @@ Result<bool> Supervisor::TakeMessage() {
 }
 
 Result<bool> Supervisor::Turn() {
-  std::array<struct pollfd, 2> watched = {{{gate_.fd(), POLLIN, 0}, {signals_, POLLIN, 0}}};
+  std::array<struct pollfd, 2 + Streams::kEntries> watched = {
+      {{gate_.fd(), POLLIN, 0}, {signals_, POLLIN, 0}}};
+  auto streams = std::span(watched).last<Streams::kEntries>();
+  streams_.Ask(streams);
   if (TRY(sys::PollAll(watched, LeftMs())) == 0) {
     if (LeftMs() != 0) return false;
     return EndAtDeadline();
   }
   if (watched[1].revents != 0) TRY(PassSignal());
+  streams_.Act(streams);
+  if (streams_.exceeded()) {
+    outcome_.output_exceeded = true;
+    TRY(Kill());
+    return true;
+  }
+  // A stream that never rests must not put the deadline off.
+  if (deadline_us_ != 0 && LeftMs() == 0) return EndAtDeadline();
   if (watched[0].revents == 0) return false;
   return TakeMessage();
 }
 
 Result<Outcome> Supervisor::Run(const cell::Job& job) {
+  TRY(streams_.Begin());
   TRY(gate_.SendJob(job));
   cgroup::EventFiles counts = TRY(cell_.cgroup().OpenEventFiles());
   while (true) {
@@ -145,6 +180,8 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
     if (gone == 0) TRY(cell_.init().Signal(SIGKILL));
   }
   TRY(cell_.init().Wait());
+  TRY(Drain());
+  if (streams_.exceeded()) outcome_.output_exceeded = true;
   return outcome_;
 }
 
@@ -182,12 +219,13 @@ Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate
   return MismatchError(mismatches);
 }
 
-Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job, int signals,
-                          TimeLimit limit) {
-  return Supervisor(cell, gate, signals, limit).Run(job);
+Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job,
+                          const Watch& watch) {
+  return Supervisor(cell, gate, watch).Run(job);
 }
 
 int ExitStatus(const Outcome& outcome) {
+  if (outcome.output_exceeded) return kExitOutput;
   if (outcome.timed_out || outcome.exit.reason == cell::ExitReason::kDeadline) return kExitTimedOut;
   if (outcome.refusal) {
     if (outcome.refusal->stage != "exec") return kExitFailed;

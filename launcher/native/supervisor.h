@@ -7,6 +7,7 @@
 #include "launcher/cell/gate_protocol.h"
 #include "launcher/native/cell.h"
 #include "launcher/native/gate_client.h"
+#include "launcher/native/streams.h"
 #include "launcher/native/time_limit.h"
 
 namespace taskcell::native {
@@ -14,6 +15,7 @@ namespace taskcell::native {
 // How a job ended, and what the kernel counted.
 struct Outcome {
   bool timed_out = false;
+  bool output_exceeded = false;
   std::optional<cell::Refusal> refusal;  // the job did not start
   cell::JobExit exit;                    // else
   cgroup::Events events;
@@ -24,15 +26,23 @@ struct Outcome {
 // with the code "resource_limits_unenforced".
 Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate);
 
-// Hands the job over and stays with it: passes signals on (`signals` is a signalfd of the ones to
-// pass), ends it in time, reads the evidence before the cell goes. When it returns no process of
+// What else there is to see to while a job runs.
+struct Watch {
+  int signals;  // a signalfd of the ones to pass on, and of SIGWINCH
+  TimeLimit limit;
+  Streams& streams;
+};
+
+// Hands the job over and stays with it: passes signals on, carries its streams, ends it in time or
+// when it has said too much, reads the evidence before the cell goes. When it returns no process of
 // the cell is left.
-Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job, int signals,
-                          TimeLimit limit);
+Result<Outcome> Supervise(NativeCell& cell, GateClient& gate, const cell::Job& job,
+                          const Watch& watch);
 
 // The exit status taskcell-launch documents for an outcome.
 int ExitStatus(const Outcome& outcome);
 
+inline constexpr int kExitOutput = 123;
 inline constexpr int kExitTimedOut = 124;
 inline constexpr int kExitFailed = 125;
 inline constexpr int kExitCannotExecute = 126;

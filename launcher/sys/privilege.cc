@@ -88,6 +88,13 @@ Status SetIds(uid_t uid, gid_t gid) {
   return Ok();
 }
 
+Status JoinNewSessionKeyring() {
+  constexpr long kJoinSessionKeyring = 1;
+  if (::syscall(SYS_keyctl, kJoinSessionKeyring, nullptr) < 0)
+    return Failure("keyctl JOIN_SESSION_KEYRING");
+  return Ok();
+}
+
 Status SetHostname(std::string_view name) {
   if (::sethostname(name.data(), name.size()) < 0)
     return Failure(Text("sethostname '", Printable(name), "'"));

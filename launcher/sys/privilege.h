@@ -43,6 +43,10 @@ Result<std::vector<gid_t>> GetGroups();
 // setresgid(2), then setresuid(2), each with one value for all three; the file system ids follow.
 Status SetIds(uid_t uid, gid_t gid);
 
+// keyctl(KEYCTL_JOIN_SESSION_KEYRING) of a new one without a name: the keys of the session before
+// cannot be reached any more. EDQUOT: the user has as many keys as it may (kernel.keys.maxkeys).
+Status JoinNewSessionKeyring();
+
 // sethostname(2).
 Status SetHostname(std::string_view name);
 

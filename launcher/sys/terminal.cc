@@ -1,5 +1,7 @@
 #include "launcher/sys/terminal.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "launcher/base/text.h"
@@ -30,6 +32,35 @@ std::optional<struct termios> TerminalModes(int fd) {
 Status SetTerminalModes(int fd, const struct termios& modes) {
   SignalsBlocked blocked = TRY(BlockAllSignals());
   if (::tcsetattr(fd, TCSANOW, &modes) < 0) return Failure(Text("tcsetattr (fd ", fd, ")"));
+  return Ok();
+}
+
+struct termios RawModes(struct termios modes) {
+  ::cfmakeraw(&modes);
+  return modes;
+}
+
+Result<TerminalPair> MakeTerminal(const char* multiplexer) {
+  UniqueFd master(::open(multiplexer, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!master.valid()) return Failure(Text("open '", multiplexer, "'"));
+  int locked = 0;
+  if (::ioctl(master.get(), TIOCSPTLCK, &locked) < 0) return Failure("ioctl TIOCSPTLCK");
+  // By the descriptor, so that no name can lead elsewhere (Linux 4.13).
+  UniqueFd slave(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!slave.valid()) return Failure("ioctl TIOCGPTPEER");
+  return TerminalPair{std::move(master), std::move(slave)};
+}
+
+Status TakeControllingTerminal(int fd) {
+  if (::ioctl(fd, TIOCSCTTY, 0) < 0) return Failure(Text("ioctl TIOCSCTTY (fd ", fd, ")"));
+  return Ok();
+}
+
+Status CopyWindowSize(int from, int to) {
+  struct winsize size = {};
+  if (::ioctl(from, TIOCGWINSZ, &size) < 0)
+    return Failure(Text("ioctl TIOCGWINSZ (fd ", from, ")"));
+  if (::ioctl(to, TIOCSWINSZ, &size) < 0) return Failure(Text("ioctl TIOCSWINSZ (fd ", to, ")"));
   return Ok();
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
 
 namespace taskcell::sys {
 
@@ -24,5 +25,26 @@ std::optional<struct termios> TerminalModes(int fd);
 
 // tcsetattr(3) at once; SIGTTOU stays blocked meanwhile.
 Status SetTerminalModes(int fd, const struct termios& modes);
+
+// The same modes with nothing done to what goes through (cfmakeraw(3)).
+struct termios RawModes(struct termios modes);
+
+// A pseudoterminal: what is written to one side is read from the other, as at a terminal. Neither
+// becomes a controlling terminal by being opened.
+struct TerminalPair {
+  UniqueFd master;
+  UniqueFd slave;
+};
+// Makes one through `multiplexer`, the ptmx of a devpts the caller trusts, whose name for it the
+// slave gets.
+Result<TerminalPair> MakeTerminal(const char* multiplexer);
+
+// ioctl(TIOCSCTTY): `fd` becomes the controlling terminal of the caller, a session leader without
+// one.
+Status TakeControllingTerminal(int fd);
+
+// Gives `to` the window size of `from` (TIOCGWINSZ, TIOCSWINSZ), which tells the group in its
+// foreground by SIGWINCH.
+Status CopyWindowSize(int from, int to);
 
 }  // namespace taskcell::sys

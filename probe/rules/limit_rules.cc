@@ -54,6 +54,9 @@ uint64_t DefaultOf(Controller controller) {
       return limits.pids;
     case Controller::kCpu:
       return limits.cpu_millis;
+    case Controller::kCpuset:
+    case Controller::kIo:
+      break;
   }
   return 0;
 }

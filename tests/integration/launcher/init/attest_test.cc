@@ -257,7 +257,9 @@ TEST(AttestTest, EveryNamespaceIsToldByTheInodeItHasForTheHost) {
   InitCell cell;
   cell::InsideAttestation seen = cell.Attestation();
   for (std::size_t index = 0; index < cell::kNamespaces.size(); ++index) {
-    std::string file = Text("/proc/", cell.pid(), "/ns/", cell::kNamespaces[index]);
+    std::string_view name = cell::kNamespaces[index];
+    if (name == "time") name = "time_for_children";
+    std::string file = Text("/proc/", cell.pid(), "/ns/", name);
     struct stat info = {};
     ASSERT_EQ(::stat(file.c_str(), &info), 0) << file;
     EXPECT_EQ(seen.namespaces[index].inode, info.st_ino) << file;

@@ -7,6 +7,7 @@
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "tests/support/host_guard.h"
+#include "tests/support/syscall_faults.h"
 
 namespace taskcell::test {
 namespace {
@@ -379,6 +381,40 @@ TEST_F(NativeLaunchTest, UserNamespacesSwitchedOffAreNamedBeforeLimits) {
                           options);
   EXPECT_EQ(ran.status, 125);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("max_user_namespaces is 0"), Not(HasSubstr("No space"))));
+}
+
+TEST_F(NativeLaunchTest, TheJobHasATimeNamespaceOfItsOwnWhoseClocksAreTheHosts) {
+  TASKCELL_REQUIRE(::access("/proc/self/ns/time", F_OK) == 0,
+                   "needs a kernel with time namespaces");
+  std::string outside = std::filesystem::read_symlink("/proc/self/ns/time");
+  Outcome ran =
+      Launch({"--", "/bin/sh", "-c", "readlink /proc/self/ns/time; cut -d. -f1 /proc/uptime"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  std::size_t end = ran.out.find('\n');
+  EXPECT_THAT(ran.out, testing::StartsWith("time:["));
+  EXPECT_NE(ran.out.substr(0, end), outside);
+  double uptime = 0;
+  std::ifstream("/proc/uptime") >> uptime;
+  EXPECT_NEAR(std::stod(ran.out.substr(end + 1)), uptime, 60);
+}
+
+TEST_F(NativeLaunchTest, TheSessionKeyringOfTheCallerIsLeft) {
+  RunOptions options;
+  options.in_child = [] {
+    constexpr long kJoinSessionKeyring = 1;
+    if (::syscall(SYS_keyctl, kJoinSessionKeyring, nullptr) < 0) ::_exit(90);
+  };
+  std::string report = "--report=" + scratch_ + "/report.json";
+  Outcome ran = Launch({report, "--", "/bin/true"}, options);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(Report(), HasSubstr(R"("keyring":"own")"));
+  // Nobody may make one more: the cell is made, its filter is what holds, and the report says so.
+  RunOptions full;
+  full.in_child = [] {
+    if (!InstallFaults({{SYS_keyctl, EDQUOT}})) ::_exit(90);
+  };
+  EXPECT_EQ(Launch({report, "--", "/bin/true"}, full).status, 0);
+  EXPECT_THAT(Report(), HasSubstr(R"("keyring":"inherited")"));
 }
 
 }  // namespace

@@ -46,6 +46,11 @@ class OnTerminal {
     child_ = std::move(cloned.child);
   }
 
+  void SetWindow(unsigned short rows, unsigned short columns) const {
+    struct winsize size = {rows, columns, 0, 0};
+    EXPECT_EQ(::ioctl(master_.get(), TIOCSWINSZ, &size), 0);
+  }
+
   void Type(std::string_view text) { EXPECT_TRUE(sys::WriteAll(master_.get(), text).ok()); }
 
   std::string ScreenUntil(std::string_view wanted) {
@@ -188,6 +193,78 @@ TEST_F(SpoiledTerminalTest, AfterTheTimeoutItIsAsItWas) {
   std::string screen = Screen("--timeout 3s", "import time; time.sleep(100)\n");
   ExpectRestored(screen);
   EXPECT_THAT(screen, HasSubstr("status:124"));
+}
+
+// A terminal of the cell's own (--tty).
+class OwnTerminalTest : public testing::Test {
+ protected:
+  void SetUp() override { TASKCELL_REQUIRE(::geteuid() == 0, "needs root or delegated cgroups"); }
+  static std::string WithTty(const std::string& script) {
+    return Program("taskcell-launch") + " --tty --timeout 60s -- /bin/sh -c '" + script + "'";
+  }
+};
+
+TEST_F(OwnTerminalTest, HasANameInTheCellAndItsKeysAndItsWindow) {
+  OnTerminal shell({"/bin/sh", "-c",
+                    "stty rows 31 cols 77; " +
+                        WithTty("tty; stty size; ps -o tty= -p $$; read x; echo got:$x; exit 3") +
+                        "; echo status:$?"});
+  EXPECT_THAT(shell.ScreenUntil("pts/0\r\n"), HasSubstr("/dev/pts/0"));
+  EXPECT_THAT(shell.ScreenUntil("31 77"), HasSubstr("31 77"));
+  shell.Type("one\r");
+  EXPECT_THAT(shell.ScreenUntil("got:one"), HasSubstr("got:one"));
+  EXPECT_THAT(shell.ScreenUntil("status:"), HasSubstr("status:3"));
+}
+
+TEST_F(OwnTerminalTest, TheInterruptKeyReachesTheProgramAndNotTheLauncher) {
+  OnTerminal shell(
+      {"/bin/sh", "-c",
+       WithTty("trap \"echo caught; exit 5\" INT; echo ready; while :; do sleep 1; done") +
+           "; echo status:$?"});
+  EXPECT_THAT(shell.ScreenUntil("ready"), HasSubstr("ready"));
+  shell.Type("\x03");
+  EXPECT_THAT(shell.ScreenUntil("status:"),
+              testing::AllOf(HasSubstr("caught"), HasSubstr("status:5")));
+}
+
+TEST_F(OwnTerminalTest, AChangeOfTheWindowReachesTheProgram) {
+  OnTerminal shell({"/bin/sh", "-c",
+                    WithTty("trap \"stty size\" WINCH; echo ready; while :; do sleep 0.1; done")});
+  EXPECT_THAT(shell.ScreenUntil("ready"), HasSubstr("ready"));
+  shell.SetWindow(41, 99);
+  EXPECT_THAT(shell.ScreenUntil("41 99"), HasSubstr("41 99"));
+}
+
+TEST_F(OwnTerminalTest, TheCallersTerminalIsNotRawAfterwards) {
+  OnTerminal shell({"/bin/sh", "-c",
+                    "stty -a | md5sum >/tmp/taskcell-modes-$$; " + WithTty("stty raw; exit 0") +
+                        "; stty -a | md5sum | cmp - /tmp/taskcell-modes-$$ && echo same:modes; rm "
+                        "/tmp/taskcell-modes-$$; echo over"});
+  EXPECT_THAT(shell.ScreenUntil("over"), HasSubstr("same:modes"));
+}
+
+// TIOCSTI would type into the terminal what a shell outside reads later.
+TEST_F(OwnTerminalTest, NothingCanBeTypedIntoItFromInside) {
+  std::string script =
+      "import fcntl, termios\n"
+      "for request in (termios.TIOCSTI, 0x541c):\n"
+      "  try: fcntl.ioctl(0, request, b'x'); print('typed')\n"
+      "  except OSError as error: print('errno', error.errno)\n";
+  std::string file = "/tmp/taskcell-sti-" + std::to_string(::getpid()) + ".py";
+  std::ofstream(file) << script;
+  OnTerminal shell({"/bin/sh", "-c",
+                    Program("taskcell-launch") + " --tty --ro " + file +
+                        ":/run/sti.py -- /usr/bin/python3 /run/sti.py; echo over"});
+  EXPECT_THAT(shell.ScreenUntil("over"),
+              testing::AllOf(HasSubstr("errno 1\r\nerrno 1"), testing::Not(HasSubstr("typed"))));
+  std::filesystem::remove(file);
+}
+
+TEST_F(OwnTerminalTest, WithoutATerminalItIsRefused) {
+  Outcome ran = test::Run({Program("taskcell-launch"), "--tty", "--", "/bin/echo", "ran"});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("--tty is for a person at a terminal"));
+  EXPECT_EQ(ran.out, "");
 }
 
 }  // namespace

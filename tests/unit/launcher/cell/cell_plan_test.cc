@@ -22,6 +22,9 @@ TEST(CellPlanTest, APlanComesBackAsItWasSent) {
   EXPECT_EQ(back->mounts.at(0).kind, EntryKind::kDirectory);
   EXPECT_EQ(back->tmpfs.at(1).size_bytes, 512U << 20U);
   EXPECT_EQ(back->limits.cpu_millis, 500U);
+  EXPECT_EQ(back->limits.file_bytes, 8U << 20U);
+  EXPECT_EQ(back->limits.io_weight, 50U);
+  EXPECT_EQ(back->limits.cpu_set, "0-1,3");
   EXPECT_EQ(back->network, NetworkMode::kProvider);
   EXPECT_EQ(back->image_environment.at(0), "NODE_VERSION");
 }
@@ -104,6 +107,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"Pids0", [](CellPlan& p) { p.limits.pids = 0; }, "pids limit is 0"},
         Refused{"Cpu0", [](CellPlan& p) { p.limits.cpu_millis = 0; }, "cpu limit is 0"},
         Refused{"Nofile0", [](CellPlan& p) { p.limits.nofile = 0; }, "nofile limit is 0"},
+        Refused{"FileSizeHuge", [](CellPlan& p) { p.limits.file_bytes = ~uint64_t{0}; }, "above"},
+        Refused{"IoWeight", [](CellPlan& p) { p.limits.io_weight = kMaxIoWeight + 1; },
+                "io weight"},
+        Refused{"CpuSet", [](CellPlan& p) { p.limits.cpu_set = "1,0"; }, "cpu set"},
         Refused{"MemoryHuge", [](CellPlan& p) { p.limits.memory_bytes = ~uint64_t{0}; }, "above"},
         Refused{"RelativeTarget", [](CellPlan& p) { p.mounts[0].target = "agent"; }, "absolute"},
         Refused{"DotDot", [](CellPlan& p) { p.mounts[0].target = "/a/../b"; }, "absolute"},

@@ -27,6 +27,7 @@ void AddProcess(const CellPlan& plan, Engine engine, InsideAttestation& seen) {
   }
   seen.witness_seccomp_mode = 2;
   seen.witness_nofile = plan.limits.nofile;
+  seen.witness_file_bytes = plan.limits.file_bytes;
   seen.hostname = plan.hostname;
   seen.working_directory = "/";
   if (engine != Engine::kNative) seen.environment_names = {"PATH", "HOSTNAME", "HOME"};
@@ -98,6 +99,8 @@ LimitsSeen MatchingLimits(const Limits& planned) {
   limits.pids = planned.pids;
   limits.cpu_quota_us = planned.cpu_millis * 100;
   limits.cpu_period_us = 100'000;
+  limits.io_weight = planned.io_weight;
+  limits.cpu_set = planned.cpu_set;
   return limits;
 }
 

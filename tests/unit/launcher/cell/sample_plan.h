@@ -25,6 +25,9 @@ inline CellPlan SamplePlan() {
       {"/workspace", 512U << 20U, 0700, true, false},
   };
   plan.limits = {64U << 20U, 32, 500, 256};
+  plan.limits.file_bytes = 8U << 20U;
+  plan.limits.io_weight = 50;
+  plan.limits.cpu_set = "0-1,3";
   plan.network = NetworkMode::kProvider;
   plan.hostname = "cell";
   plan.working_directory = "/workspace/sub";

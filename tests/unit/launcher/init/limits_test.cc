@@ -52,6 +52,15 @@ TEST(ReadLimitsTest, Version2FilesAreAddedUp) {
   EXPECT_FALSE(limits.pids.has_value());
 }
 
+TEST(ReadLimitsTest, SharesAreReadOfBothVersions) {
+  LimitsSeen limits = Read({{"cpu_set", "0-1,3\n"}, {"io_weight", "50\n"}}).value();
+  EXPECT_EQ(limits.cpu_set, "0-1,3");
+  EXPECT_EQ(limits.io_weight, 50U);
+  EXPECT_EQ(Read({{"io_weight", "default 7\n8:0 9\n"}})->io_weight, 7U);
+  EXPECT_FALSE(Read({{"pids", "1\n"}})->cpu_set.has_value());
+  EXPECT_FALSE(Read({{"io_weight", ""}}).ok());
+}
+
 TEST(ReadLimitsTest, NoLimitIsUnlimitedInEveryNotation) {
   EXPECT_EQ(Read({{"memory", "max\n"}})->memory_bytes, LimitsSeen::kUnlimited);
   EXPECT_EQ(Read({{"memory", "9223372036854771712\n"}})->memory_bytes, LimitsSeen::kUnlimited);
@@ -66,7 +75,7 @@ TEST(ReadLimitsTest, WhatIsNoLimitIsRefused) {
     EXPECT_FALSE(Read({{"memory", text}}).ok()) << text;
   }
   EXPECT_FALSE(Read({{"cpu_max", "max\n"}}).ok());
-  EXPECT_FALSE(Read({{"memory", std::string(129, '1')}}).ok());
+  EXPECT_FALSE(Read({{"memory", std::string(4097, '1')}}).ok());
 }
 
 TEST(ReadLimitsTest, WithoutDescriptorsTheCgroupFileSystemIsRead) {

@@ -8,14 +8,15 @@ namespace {
 Result<Options> Parse(std::vector<std::string_view> arguments) { return ParseOptions(arguments); }
 
 TEST(OptionsTest, EverythingIsRead) {
-  Options options =
-      Parse({"--gate-fd=3", "--listen", "--nofile=256", "--limit=memory:5", "--limit=cpu_max:6"})
-          .value();
+  Options options = Parse({"--gate-fd=3", "--listen", "--nofile=256", "--file-size=9",
+                           "--limit=memory:5", "--limit=io_weight:6"})
+                        .value();
   EXPECT_EQ(options.gate_fd, 3);
   EXPECT_TRUE(options.listen);
   EXPECT_EQ(options.nofile, 256U);
+  EXPECT_EQ(options.file_bytes, 9U);
   ASSERT_EQ(options.limits.size(), 2U);
-  EXPECT_EQ(options.limits[1].name, "cpu_max");
+  EXPECT_EQ(options.limits[1].name, "io_weight");
   EXPECT_EQ(options.limits[1].fd, 6);
   EXPECT_EQ(options.stdio, cell::JobStdio::kRelay);
   EXPECT_EQ(Parse({"--gate-path=/run/gate"})->gate_path, "/run/gate");
@@ -24,10 +25,26 @@ TEST(OptionsTest, EverythingIsRead) {
 
 TEST(OptionsTest, WhatIsNotKnownIsRefused) {
   ASSERT_TRUE(Parse({"--gate-fd=3"}).ok());
-  for (std::string_view argument :
-       {"", "x", "--listen=1", "--inherit=1", "--listen ", "--gate-fd", "--gate-fd=", "--gate-fd=2",
-        "--gate-fd=-1", "--gate-fd=99999999999", "--gate-path=gate", "--nofile=0", "--nofile=x",
-        "--limit=memory", "--limit=memory:2", "--limit=disk:5", "--limit=memory:5:6", "--limit="}) {
+  for (std::string_view argument : {"",
+                                    "x",
+                                    "--listen=1",
+                                    "--inherit=1",
+                                    "--listen ",
+                                    "--gate-fd",
+                                    "--gate-fd=",
+                                    "--gate-fd=2",
+                                    "--gate-fd=-1",
+                                    "--gate-fd=99999999999",
+                                    "--gate-path=gate",
+                                    "--nofile=0",
+                                    "--nofile=x",
+                                    "--file-size=0",
+                                    "--file-size=",
+                                    "--limit=memory",
+                                    "--limit=memory:2",
+                                    "--limit=disk:5",
+                                    "--limit=memory:5:6",
+                                    "--limit="}) {
     EXPECT_FALSE(Parse({"--gate-fd=3", argument}).ok()) << argument;
   }
 }

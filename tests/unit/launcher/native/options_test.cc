@@ -29,16 +29,19 @@ TEST(OptionsTest, TheDefaultsAreTheSandboxs) {
 }
 
 TEST(OptionsTest, EveryOptionIsTaken) {
-  Options options =
-      Parse({"--memory=64M", "--pids=32",    "--cpus=0.5",    "--nofile=99",       "--rootfs=/r",
-             "--ro=/a:/b",   "--bind-rw=/c", "--tmpfs=/t:1M", "--agent-dir=/g",    "--file=/e:f:7",
-             "--uid=7",      "--gid=8",      "--timeout=10s", "--kill-after=50ms", "--net=none",
-             "--hostname=h", "--env=A=b",    "--chdir=/x",    "--report=/q",       "--userns=own",
-             "true"})
-          .value();
+  Options options = Parse({"--memory=64M",   "--pids=32",         "--cpus=0.5",     "--nofile=99",
+                           "--rootfs=/r",    "--ro=/a:/b",        "--bind-rw=/c",   "--tmpfs=/t:1M",
+                           "--agent-dir=/g", "--file=/e:f:7",     "--uid=7",        "--gid=8",
+                           "--timeout=10s",  "--kill-after=50ms", "--net=none",     "--hostname=h",
+                           "--env=A=b",      "--chdir=/x",        "--report=/q",    "--userns=own",
+                           "--file-size=8M", "--cpu-set=1,0",     "--io-weight=50", "true"})
+                        .value();
   EXPECT_EQ(options.limits.memory_bytes, 67108864U);
   EXPECT_EQ(options.limits.cpu_millis, 500U);
   EXPECT_EQ(options.limits.nofile, 99U);
+  EXPECT_EQ(options.limits.file_bytes, 8388608U);
+  EXPECT_EQ(options.limits.cpu_set, "0-1");
+  EXPECT_EQ(options.limits.io_weight, 50U);
   EXPECT_EQ(options.rootfs, "/r");
   ASSERT_EQ(options.binds.size(), 2U);
   EXPECT_EQ(options.binds[0].source, "/a");
@@ -63,6 +66,10 @@ TEST(OptionsTest, WhatIsWrongIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
       {{"--memory", "x", "true"}, "--memory"},
       {{"--pids", "0", "true"}, "--pids"},
+      {{"--file-size", "0", "true"}, "--file-size"},
+      {{"--cpu-set", "", "true"}, "list of processors"},
+      {{"--cpu-set", "1-0", "true"}, "list of processors"},
+      {{"--io-weight", "1001", "true"}, "1 to 1000"},
       {{"--file", "/x", "true"}, "TARGET:DESCRIPTOR"},
       {{"--file", "/x:1", "true"}, "below 3"},
       {{"--allow-missing", "pids", "true"}, "only the cpu limit"},
