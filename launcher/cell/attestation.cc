@@ -1,6 +1,7 @@
 #include "launcher/cell/attestation.h"
 
 #include "launcher/base/text.h"
+#include "launcher/cell/cell_plan.h"
 #include "launcher/cell/cpu_list.h"
 #include "launcher/cell/wire.h"
 
@@ -52,8 +53,10 @@ void ProcessFields(Io& io, Value& seen) {
   io.List(seen.denied_calls, kMaxItems, [](auto& each, auto& call) {
     each.String(call.name, kMaxPathText);
     each.Number(call.result);
+    each.Number(call.by_filter);
   });
   io.Number(seen.witness_seccomp_mode);
+  io.String(seen.witness_filter, kMaxFilterBytes);
   io.Number(seen.landlock_abi);
   io.Flag(seen.landlock_applied);
   io.Number(seen.witness_nofile);

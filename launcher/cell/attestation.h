@@ -31,6 +31,12 @@ struct LimitsSeen {
 struct DeniedCall {
   std::string name;    // "unshare", "mount", "socket AF_ALG", "write /", ...
   int32_t result = 0;  // 0: it succeeded; > 0: its errno; -n: the process died of signal n
+  // Under a filter of the plan's own: what that one answers to the very call. 0: the filter is not
+  // asked, the table decides (DeniedCallRule).
+  int32_t by_filter = 0;  // > 0: the errno; else one of the following
+  // Not tried, since it would succeed or end the process.
+  static constexpr int32_t kLeftOpen = -1;
+  static constexpr int32_t kEnds = -2;
 };
 
 struct MountSeen {  // one mount point of the cell as seen through its root
@@ -98,6 +104,7 @@ struct InsideAttestation {
   bool dumpable = true;
   std::vector<DeniedCall> denied_calls;  // by the witness
   uint32_t witness_seccomp_mode = 0;     // 2: filter
+  std::string witness_filter;            // the one of its plan that it installed; empty: default
   int32_t landlock_abi = 0;              // 0: none
   bool landlock_applied = false;
   uint64_t witness_nofile = 0;  // RLIMIT_NOFILE, RLIMIT_CORE and RLIMIT_FSIZE of the witness

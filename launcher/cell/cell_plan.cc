@@ -59,6 +59,7 @@ void Fields(Io& io, Value& plan) {
   io.Choice(plan.network, NetworkMode::kOpen);
   io.String(plan.hostname, kMaxHostnameBytes);
   io.String(plan.working_directory, kMaxPathBytes);
+  io.String(plan.filter, kMaxFilterBytes);
   io.List(plan.image_environment, kMaxImageEnvironment, kStringItem<kMaxNameBytes>);
 }
 
@@ -139,6 +140,13 @@ Status CheckRoot(const CellPlan& plan) {
   return Ok();
 }
 
+Status CheckFilter(const CellPlan& plan) {
+  constexpr std::size_t kInstructionBytes = 8;
+  if (plan.filter.size() % kInstructionBytes != 0 || plan.filter.size() > kMaxFilterBytes)
+    return Bad(Text("a system call filter of ", plan.filter.size(), " bytes"));
+  return Ok();
+}
+
 Status CheckTarget(const std::string& target, std::vector<std::string_view>& taken) {
   if (!IsNormalPath(target) || target == "/") {
     return Bad(Text("the target '", Printable(target),
@@ -204,6 +212,7 @@ Status CheckPlan(const CellPlan& plan) {
   TRY(CheckNames(plan));
   TRY(CheckRoot(plan));
   TRY(CheckLimits(plan.limits));
+  TRY(CheckFilter(plan));
   return CheckMounts(plan);
 }
 

@@ -84,6 +84,9 @@ struct CellPlan {
   NetworkMode network = NetworkMode::kNone;
   std::string hostname = "taskcell";
   std::string working_directory = "/workspace";
+  // The job's system call filter, an array of struct sock_filter as it lies in memory; empty: the
+  // default one of seccomp/. Native cells only; a named weaker mode where it denies less.
+  std::string filter;
   // Names the image sets in the environment of PID 1 (its ENV); none of it reaches the job.
   std::vector<std::string> image_environment;
 };
@@ -92,8 +95,9 @@ struct CellPlan {
 // the host's handler too (core(5): "a limit of 1 ... is treated specially").
 inline constexpr uint64_t kCoreBytes = 1;
 
-inline constexpr std::size_t kMaxPlannedMounts = 256;  // binds and tmpfs together
-inline constexpr std::size_t kMaxPathBytes = 4095;     // PATH_MAX without its NUL
+inline constexpr std::size_t kMaxPlannedMounts = 256;     // binds and tmpfs together
+inline constexpr std::size_t kMaxFilterBytes = 4096 * 8;  // BPF_MAXINSNS instructions
+inline constexpr std::size_t kMaxPathBytes = 4095;        // PATH_MAX without its NUL
 
 // True for an absolute path of at most kMaxPathBytes without NUL, '.', '..', '//' or trailing '/';
 // "/" itself is one.

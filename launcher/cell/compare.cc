@@ -77,17 +77,27 @@ void CompareHostIds(std::string field, const std::array<uint32_t, 4>& ids, Misma
   if (root || !one) found.Add(std::move(field), "one id that is not 0", Join(ids));
 }
 
-void CompareRow(const DeniedCallRule& rule, const InsideAttestation& seen, Mismatches& found) {
+// Under a filter of the plan's own a call that it was asked about must have got its very answer.
+bool IsAsPlanned(const CellPlan& plan, const DeniedCallRule& rule, const DeniedCall& call) {
+  if (call.by_filter == 0) return IsDenied(rule, call.result);
+  if (plan.filter.empty()) return false;
+  return call.by_filter < 0 ? call.result == 0 : call.result == call.by_filter;
+}
+
+void CompareRow(const CellPlan& plan, const DeniedCallRule& rule, const InsideAttestation& seen,
+                Mismatches& found) {
   std::string field = Text("denied:", rule.name);
   std::vector<int32_t> allowed;
   for (int32_t each : rule.allowed) {
     if (each != 0) allowed.push_back(each);
   }
-  std::vector<int32_t> results;
+  std::vector<const DeniedCall*> calls;
   for (const DeniedCall& call : seen.denied_calls) {
-    if (call.name == rule.name) results.push_back(call.result);
+    if (call.name == rule.name) calls.push_back(&call);
   }
-  if (results.size() == 1 && IsDenied(rule, results[0])) return;
+  if (calls.size() == 1 && IsAsPlanned(plan, rule, *calls[0])) return;
+  std::vector<int32_t> results;
+  for (const DeniedCall* call : calls) results.push_back(call->result);
   std::string text = results.empty() ? "not tried" : Text("outcome ", Join(results));
   if (results.size() == 1 && results[0] == 0) text = "it succeeded";
   found.Add(std::move(field), Text("outcome ", Join(allowed)), std::move(text));
@@ -128,7 +138,7 @@ void CompareProcess(const CellPlan& plan, Engine engine, const Attestation& seen
 
 void CompareWitness(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found) {
   for (const DeniedCallRule& rule : DeniedCallRules()) {
-    if (RuleApplies(rule, seen.landlock_abi)) CompareRow(rule, seen, found);
+    if (RuleApplies(rule, seen.landlock_abi)) CompareRow(plan, rule, seen, found);
   }
   for (const DeniedCall& call : seen.denied_calls) {
     if (IsKnownRow(call.name)) continue;
@@ -136,6 +146,10 @@ void CompareWitness(const CellPlan& plan, const InsideAttestation& seen, Mismatc
   }
   if (seen.witness_seccomp_mode != kFilterMode) {
     found.Add("seccomp", "a filter", Text("mode ", seen.witness_seccomp_mode));
+  }
+  if (seen.witness_filter != plan.filter) {
+    found.Add("seccomp.filter", plan.filter.empty() ? "the default" : "the plan's own",
+              seen.witness_filter.empty() ? "the default" : "another");
   }
   if (seen.landlock_abi > 0 && !seen.landlock_applied) {
     found.Add("landlock", "applied", Text("not applied, ABI ", seen.landlock_abi));
@@ -163,6 +177,14 @@ std::vector<Mismatch> Compare(const CellPlan& plan, Engine engine, const Attesta
   CompareNamespaces(engine, seen, found);
   CompareChannels(plan, seen.inside, found);
   return found.Take();
+}
+
+std::vector<std::string> CallsLeftOpen(const InsideAttestation& seen) {
+  std::vector<std::string> names;
+  for (const DeniedCall& call : seen.denied_calls) {
+    if (call.by_filter == DeniedCall::kLeftOpen) names.push_back(call.name);
+  }
+  return names;
 }
 
 std::string Describe(const Mismatch& mismatch) {

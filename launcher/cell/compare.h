@@ -25,6 +25,10 @@ struct Mismatch {
 // what an engine adds by itself is one table per engine (engine_additions.h). Pure.
 std::vector<Mismatch> Compare(const CellPlan& plan, Engine engine, const Attestation& seen);
 
+// The names of the calls that a filter of the plan's own leaves open and the default one denies.
+// Pure.
+std::vector<std::string> CallsLeftOpen(const InsideAttestation& seen);
+
 // One line for a log: "limits.memory: planned 67108864, found unlimited".
 std::string Describe(const Mismatch& mismatch);
 

@@ -1,9 +1,11 @@
 #include "launcher/init/cell_init.h"
 
+#include <cstring>
 #include <string>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/attestation.h"
+#include "launcher/cell/cell_plan.h"
 #include "launcher/cell/job.h"
 #include "launcher/init/attest.h"
 #include "launcher/init/confine.h"
@@ -49,6 +51,14 @@ Status AttestSharingOfEngine(const Options& options, uint64_t listener, Gate& ga
   return AttestSharing(own, seen);
 }
 
+// Reads the job's filter to its end and closes the descriptor.
+Result<std::string> TakeFilter(int filter_fd) {
+  UniqueFd fd(filter_fd);
+  std::string bytes = TRY(sys::ReadAll(fd.get(), cell::kMaxFilterBytes));
+  if (!bytes.empty() && bytes.size() % sizeof(sock_filter) == 0) return bytes;
+  return Error(Kind::kViolation, Text(bytes.size(), " bytes are no filter"));
+}
+
 Status AdoptDescriptors(const Options& options) {
   for (const LimitDescriptor& limit : options.limits) {
     TRY(sys::CloseOnExec(limit.fd).With(Text("limit ", limit.name)));
@@ -67,9 +77,15 @@ Result<Witness> SendAttestation(const Options& options, std::span<const char* co
   cell::InsideAttestation seen;
   uint64_t listener = 0;
   if (options.listen) listener = TRY(HandOutListener(gate, seen).With("listener"));
+  Confinement confinement;
+  if (options.filter_fd >= 0) {
+    seen.witness_filter = TRY(TakeFilter(options.filter_fd).With("filter"));
+    confinement.filter.resize(seen.witness_filter.size() / sizeof(sock_filter));
+    std::memcpy(confinement.filter.data(), seen.witness_filter.data(),
+                confinement.filter.size() * sizeof(sock_filter));
+  }
   AloneSeen alone = TRY(AttestAlone());
   TRY(AttestSharingOfEngine(options, listener, gate, seen));
-  Confinement confinement;
   confinement.nofile = options.nofile;
   confinement.file_bytes = options.file_bytes;
   confinement.landlock_abi = sys::LandlockAbi();

@@ -128,6 +128,9 @@ Status ConfineSelf(const Confinement& confinement, std::string_view& stage) {
   TRY(ApplyLandlock(confinement));
   stage = "seccomp";
   seccomp::Program filter = seccomp::DefaultFilter();
+  if (!confinement.filter.empty()) {
+    filter = {confinement.filter.data(), static_cast<unsigned short>(confinement.filter.size())};
+  }
   return sys::InstallSeccomp(filter.code, filter.length);
 }
 

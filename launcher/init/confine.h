@@ -1,5 +1,7 @@
 #pragma once
 
+#include <linux/filter.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@ struct Confinement {
   uint64_t nofile = 0;                // RLIMIT_NOFILE; 0: as it is
   uint64_t file_bytes = 0;            // RLIMIT_FSIZE; 0: as it is
   int landlock_abi = 0;               // 0: the kernel has no Landlock
+  std::vector<sock_filter> filter;    // empty: the default one
 };
 
 // Reads which mounts of the cell may be written: those mounted read-write, but for the root and for

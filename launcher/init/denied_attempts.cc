@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/reboot.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -10,22 +11,89 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <optional>
 
 #include "launcher/base/text.h"
+#include "launcher/cell/attestation.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/socket.h"
 #include "launcher/sys/trial.h"
+#include "seccomp/evaluator.h"
 
 namespace taskcell::init {
 namespace {
 
 using sys::Address;
-using sys::TrySyscall;
+
+#if defined(__x86_64__)
+constexpr uint32_t kAuditArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kAuditArchitecture = AUDIT_ARCH_AARCH64;
+#endif
+
+// The filter that is asked, and what it said. The witness has one thread and makes one attempt
+// after the other.
+struct Asked {
+  std::span<const sock_filter> filter;
+  int32_t answer = 0;
+};
+Asked& FilterOfJob() {
+  static Asked asked;
+  return asked;
+}
+
+int32_t AnswerOf(std::span<const sock_filter> filter, const seccomp_data& call) {
+  std::optional<seccomp::Evaluation> evaluated = seccomp::Evaluate(filter, call);
+  if (!evaluated) return cell::DeniedCall::kEnds;  // no filter the kernel would have taken
+  switch (evaluated->action & SECCOMP_RET_ACTION_FULL) {
+    case SECCOMP_RET_ERRNO:
+      return static_cast<int32_t>(evaluated->action & SECCOMP_RET_DATA);
+    case SECCOMP_RET_ALLOW:
+    case SECCOMP_RET_LOG:
+      return cell::DeniedCall::kLeftOpen;
+    default:
+      return cell::DeniedCall::kEnds;
+  }
+}
+
+// True when the call may be made: it cannot succeed, and ends nobody.
+bool MayBeMade(long number, const std::array<uint64_t, 6>& arguments) {
+  Asked& asked = FilterOfJob();
+  if (asked.filter.empty()) return true;
+  seccomp_data call = {};
+  call.nr = static_cast<int>(number);
+  call.arch = kAuditArchitecture;
+  std::copy(arguments.begin(), arguments.end(), call.args);
+  asked.answer = AnswerOf(asked.filter, call);
+  return asked.answer > 0;
+}
+
+int32_t TrySyscall(long number, uint64_t first = 0, uint64_t second = 0, uint64_t third = 0,
+                   uint64_t fourth = 0, uint64_t fifth = 0, uint64_t sixth = 0) {
+  if (!MayBeMade(number, {first, second, third, fourth, fifth, sixth})) return 0;
+  return sys::TrySyscall(number, first, second, third, fourth, fifth, sixth);
+}
+
+// The same of a call that the default filter lets through too, and the kernel refuses: it is made
+// unless this filter ends who makes it.
+template <long kNumber>
+int32_t TryRefused() {
+  if (MayBeMade(kNumber, {})) return sys::TrySyscall(kNumber);
+  Asked& asked = FilterOfJob();
+  if (asked.answer == cell::DeniedCall::kEnds) return 0;
+  asked.answer = 0;
+  return sys::TrySyscall(kNumber);
+}
+
+int32_t TryClone(uint64_t flags) {
+  return MayBeMade(SYS_clone, {flags | SIGCHLD}) ? sys::TryClone(flags) : 0;
+}
 
 constexpr uint64_t kNoDescriptor = ~uint64_t{0};
 constexpr uint64_t kInitPid = 1;
@@ -161,7 +229,7 @@ constexpr Attempt kAttempts[] = {
     {"unshare NEWUSER", [] { return TrySyscall(SYS_unshare, CLONE_NEWUSER); }},
     {"unshare NEWNS", [] { return TrySyscall(SYS_unshare, CLONE_NEWNS); }},
     {"setns", [] { return TrySyscall(SYS_setns, kNoDescriptor, 0); }},
-    {"clone NEWUSER", [] { return sys::TryClone(CLONE_NEWUSER); }},
+    {"clone NEWUSER", [] { return TryClone(CLONE_NEWUSER); }},
     {"clone3", Clone3},
     {"mount", Mount},
     {"umount2", [] { return TrySyscall(SYS_umount2, Address("/tmp"), 0); }},
@@ -208,20 +276,26 @@ constexpr Attempt kAttempts[] = {
     {"clock_settime", SetTime<SYS_clock_settime>},
     {"reboot", Reboot},
     {"swapon", [] { return TrySyscall(SYS_swapon, Address("/"), 0); }},
-    {"setuid 0", [] { return TrySyscall(SYS_setuid, 0); }},
-    {"setgroups", [] { return TrySyscall(SYS_setgroups, 0, 0); }},
+    {"setuid 0", TryRefused<SYS_setuid>},
+    {"setgroups", TryRefused<SYS_setgroups>},
     {"write /", WriteRoot},
     {"write /proc/sys/kernel/core_pattern",
      [] { return sys::TryOpen("/proc/sys/kernel/core_pattern", O_WRONLY); }},
     {"write /proc/self/comm", WriteOwnName},
-    {"signal init", [] { return TrySyscall(SYS_kill, kInitPid, 0); }},
+    // Landlock's row: the filter lets it through.
+    {"signal init", [] { return sys::TrySyscall(SYS_kill, kInitPid, 0); }},
 };
 
 }  // namespace
 
-Result<int32_t> AttemptDeniedCall(std::string_view name) {
+Result<Attempted> AttemptDeniedCall(std::string_view name, std::span<const sock_filter> filter) {
+  FilterOfJob() = {filter, 0};
   for (const Attempt& attempt : kAttempts) {
-    if (attempt.name == name) return attempt.make();
+    if (attempt.name != name) continue;
+    Attempted attempted;
+    attempted.result = attempt.make();
+    attempted.by_filter = FilterOfJob().answer;
+    return attempted;
   }
   return Error(Kind::kInternal, Text("no attempt for the denied call '", name, "'"));
 }

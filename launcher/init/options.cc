@@ -69,6 +69,10 @@ Status ParseOne(std::string_view argument, Options& options) {
     options.gate_fd = TRY(ParseDescriptor(argument, *value));
     return Ok();
   }
+  if (auto value = ValueOf(argument, "--seccomp")) {
+    options.filter_fd = TRY(ParseDescriptor(argument, *value));
+    return Ok();
+  }
   if (auto value = ValueOf(argument, "--gate-path")) {
     if (!value->starts_with('/')) return Usage(argument, "not an absolute path");
     options.gate_path = *value;

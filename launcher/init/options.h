@@ -27,6 +27,7 @@ struct Options {
   uint64_t file_bytes = 0;  // --file-size=N: RLIMIT_FSIZE of the job; 0: as it is
   cell::JobStdio stdio =
       cell::JobStdio::kRelay;           // --inherit, --terminal. What the job will ask for
+  int filter_fd = -1;                   // --seccomp=FD: holds the job's filter; -1: the default one
   std::vector<LimitDescriptor> limits;  // --limit=NAME:FD
 };
 

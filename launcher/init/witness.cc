@@ -35,6 +35,7 @@ void Fields(Io& io, Value& findings) {
   io.List(findings.calls, kMaxRows, [](auto& each, auto& call) {
     each.String(call.name, kMaxNameBytes);
     each.Number(call.result);
+    each.Number(call.by_filter);
   });
   io.Number(findings.seccomp_mode);
   io.Number(findings.nofile);
@@ -46,15 +47,16 @@ void Fields(Io& io, Value& findings) {
 
 // The state comes first: should one of the calls succeed, nothing read after it would mean
 // anything.
-Result<Findings> Look(int landlock_abi) {
+Result<Findings> Look(const Confinement& confinement) {
   Findings findings;
   findings.seccomp_mode = static_cast<uint32_t>(TRY(sys::SeccompMode()));
   findings.nofile = TRY(sys::ResourceLimit(RLIMIT_NOFILE));
   findings.core = TRY(sys::ResourceLimit(RLIMIT_CORE));
   findings.file_bytes = TRY(sys::ResourceLimit(RLIMIT_FSIZE));
   for (const cell::DeniedCallRule& rule : cell::DeniedCallRules()) {
-    if (!cell::RuleApplies(rule, landlock_abi)) continue;
-    findings.calls.push_back({std::string(rule.name), TRY(AttemptDeniedCall(rule.name))});
+    if (!cell::RuleApplies(rule, confinement.landlock_abi)) continue;
+    Attempted attempted = TRY(AttemptDeniedCall(rule.name, confinement.filter));
+    findings.calls.push_back({std::string(rule.name), attempted.result, attempted.by_filter});
   }
   findings.usage = TRY(sys::OwnUsage());
   return findings;
@@ -95,7 +97,7 @@ class Life {
   }
 
   Status Testify() {
-    Findings findings = TRY(Look(confinement_.landlock_abi));
+    Findings findings = TRY(Look(confinement_));
     cell::WireWriter writer;
     Fields(writer, findings);
     std::string report(1, kFindingsReport);

@@ -75,6 +75,13 @@ Status CheckDescriptorLimit(uint64_t wanted) {
   return Error(Kind::kUnsupported, std::move(text));
 }
 
+// A file in memory that holds `filter`, for init to read.
+Result<UniqueFd> HoldFilter(const std::string& filter) {
+  UniqueFd file = TRY(sys::MakeMemfd("filter", 0));
+  TRY(sys::WriteAll(file.get(), filter));
+  return sys::Open(Text("/proc/self/fd/", file.get()), O_RDONLY);  // from its beginning
+}
+
 Status CheckFileSizeLimit(uint64_t wanted) {
   uint64_t highest = TRY(sys::ResourceLimit(RLIMIT_FSIZE));
   if (highest >= wanted) return Ok();
@@ -191,6 +198,9 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.init = orders.init;
   child.gate = orders.gate.get();
   child.signal_mask = orders.signal_mask;
+  UniqueFd filter;
+  if (!orders.plan->filter.empty()) filter = TRY(HoldFilter(orders.plan->filter));
+  child.filter = filter.valid() ? filter.get() : -1;
   child.stdio = orders.stdio;
   child.output = orders.output;
   child.errors = orders.errors;

@@ -187,6 +187,7 @@ Status Child::ArrangeDescriptors() {
   if (orders_.output >= 0) TRY(sys::PlaceDescriptor(orders_.output, STDOUT_FILENO));
   if (orders_.errors >= 0) TRY(sys::PlaceDescriptor(orders_.errors, STDERR_FILENO));
   for (const InitLimitFile& file : cgroup_->limit_files) TRY(sys::KeepOnExec(file.fd.get()));
+  if (orders_.filter >= 0) TRY(sys::KeepOnExec(orders_.filter));
   return sys::KeepOnExec(orders_.gate);
 }
 
@@ -197,6 +198,7 @@ Status Child::Exec() {
   argv.push_back(Text("--nofile=", plan_.limits.nofile));
   if (plan_.limits.file_bytes != 0) argv.push_back(Text("--file-size=", plan_.limits.file_bytes));
   if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
+  if (orders_.filter >= 0) argv.push_back(Text("--seccomp=", orders_.filter));
   if (orders_.stdio == cell::JobStdio::kInherit) argv.push_back("--inherit");
   if (orders_.stdio == cell::JobStdio::kTerminal) argv.push_back("--terminal");
   if (orders_.signal_mask != nullptr) TRY(sys::RestoreSignals(*orders_.signal_mask));

@@ -3,15 +3,18 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
 
+#include "launcher/base/text.h"
 #include "launcher/native/agent_snapshot.h"
 #include "launcher/native/cell.h"
 #include "launcher/native/data_files.h"
 #include "launcher/native/gate_client.h"
 #include "launcher/native/message.h"
+#include "launcher/native/own_filter.h"
 #include "launcher/native/own_program.h"
 #include "launcher/native/request.h"
 #include "launcher/native/streams.h"
@@ -30,6 +33,21 @@ constexpr std::initializer_list<int> kSignalsAtTerminal = {SIGTERM, SIGINT, SIGH
 std::string TermOfCaller() {
   const char* term = ::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): one thread
   return term == nullptr ? "" : term;
+}
+
+// Whose keys a job that can ask for keys would get.
+Status CheckKeyring(const NativeCell& cell, const std::vector<std::string>& left_open) {
+  if (!cell.keyring_stays()) return Ok();
+  for (const char* call : {"keyctl", "add_key", "request_key"}) {
+    if (std::find(left_open.begin(), left_open.end(), call) == left_open.end()) continue;
+    return Error(
+        Kind::kUnsupported,
+        Text("--seccomp leaves ", call,
+             " open, and no session keyring of the cell's own can be had: this user has as "
+             "many keys as it may (the sysctl kernel.keys.maxkeys), or keyctl is forbidden "
+             "here. Deny it in the profile, or have the limit raised"));
+  }
+  return Ok();
 }
 
 Result<Finished> Launch(const LaunchRequest& request, const Options& options,
@@ -58,7 +76,8 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
     UniqueFd master = TRY(client.ReceiveTerminal());
     TRY(streams.TakeTerminal(std::move(master)));
   }
-  TRY(VerifyCell(request.plan, cell, client));
+  std::vector<std::string> left_open = TRY(VerifyCell(request.plan, cell, client));
+  TRY(CheckKeyring(cell, left_open));
   Finished finished;
   finished.plan = request.plan;
   cell::Job job = request.job;
@@ -68,8 +87,8 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
     job.timeout_ms = options.time_limit.timeout_ms + options.time_limit.grace_ms;
   Watch watch{signals.fd.get(), options.time_limit, streams};
   finished.outcome = TRY(Supervise(cell, client, job, watch));
-  finished.facts = {cell.outside().way, cell.proc_is_subset(), !cell.cgroup().limits_cpu(),
-                    cell.keyring_stays(), options.output_bytes};
+  finished.facts = {cell.outside().way,   cell.proc_is_subset(), !cell.cgroup().limits_cpu(),
+                    cell.keyring_stays(), options.output_bytes,  std::move(left_open)};
   TRY(cell.cgroup().Remove());
   return finished;
 }
@@ -81,6 +100,10 @@ Result<Finished> RunInCell(const Options& options) {
                                                     : sys::CatchSignals(kPassedSignals));
   std::string run_id = TRY(MakeRunId());
   LaunchRequest request = TRY(MakeRequest(options, run_id, TermOfCaller()));
+  if (!options.seccomp.empty()) {
+    request.plan.filter = TRY(
+        CompileProfile(options.seccomp).With(Text("--seccomp '", Printable(options.seccomp), "'")));
+  }
   DataFiles files = TRY(DataFiles::Make(options.files, run_id));
   TRY(files.AddTo(request));
   std::optional<AgentSnapshot> snapshot;

@@ -52,6 +52,7 @@ struct Options {
   std::string hostname = "taskcell";
   std::vector<std::string> environment;  // NAME=VALUE, in order
   std::string working_directory = "/workspace";
+  std::string seccomp;  // a profile; empty: the default one
   std::string report;
   std::vector<std::string> command;
 

@@ -57,6 +57,13 @@ std::optional<uint64_t> CpuTime(const Outcome& outcome) {
   return outcome.exit.user_us + outcome.exit.system_us;
 }
 
+void PutFilter(JsonText& json, const cell::CellPlan& plan, const CellFacts& facts) {
+  json.Key("seccomp").Open('{').Key("profile").String(plan.filter.empty() ? "default" : "own");
+  json.Key("left_open").Open('[');
+  for (const std::string& call : facts.left_open) json.String(call);
+  json.Close(']').Close('}');
+}
+
 }  // namespace
 
 Result<UniqueFd> OpenReport(const std::string& path) {
@@ -98,6 +105,7 @@ std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
     json.String(plan.limits.cpu_set);
   }
   json.Close('}');
+  PutFilter(json, plan, facts);
   json.Key("proc").String(facts.proc_is_subset ? "subset" : "full");
   json.Key("keyring").String(facts.keyring_stays ? "inherited" : "own");
   json.Key("uid_separation").String(UidSeparation(facts.ids));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -18,9 +19,10 @@ Result<UniqueFd> OpenReport(const std::string& path);
 struct CellFacts {
   MapWay ids = MapWay::kOwn;
   bool proc_is_subset = false;
-  bool cpu_is_unlimited = false;  // only where the plan allowed it
-  bool keyring_stays = false;     // the caller's session keyring could not be left
-  uint64_t output_bytes = 0;      // the bound on output, 0: none
+  bool cpu_is_unlimited = false;            // only where the plan allowed it
+  bool keyring_stays = false;               // the caller's session keyring could not be left
+  uint64_t output_bytes = 0;                // the bound on output, 0: none
+  std::vector<std::string> left_open = {};  // cell::CallsLeftOpen
 };
 
 // The JSON report of a run, one object and a newline. Pure.

@@ -205,7 +205,8 @@ Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
 
 }  // namespace
 
-Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate) {
+Result<std::vector<std::string>> VerifyCell(const cell::CellPlan& plan, NativeCell& cell,
+                                            GateClient& gate) {
   cell::Attestation seen;
   // Looked at from here while init looks from inside. When init failed, that is the reason to tell.
   Result<cell::OutsideAttestation> outside = cell.cgroup().Observe(cell.pid());
@@ -215,7 +216,7 @@ Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate
   seen.inside = std::move(inside).value();
   seen.outside = TRY(std::move(outside).With("outside attestation"));
   std::vector<cell::Mismatch> mismatches = cell::Compare(plan, cell::Engine::kNative, seen);
-  if (mismatches.empty()) return Ok();
+  if (mismatches.empty()) return cell::CallsLeftOpen(seen.inside);
   return MismatchError(mismatches);
 }
 

@@ -23,8 +23,9 @@ struct Outcome {
 };
 
 // Compares what the cell is with the plan; any difference is an Error, and a differing limit one
-// with the code "resource_limits_unenforced".
-Status VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate);
+// with the code "resource_limits_unenforced". Returns cell::CallsLeftOpen.
+Result<std::vector<std::string>> VerifyCell(const cell::CellPlan& plan, NativeCell& cell,
+                                            GateClient& gate);
 
 // What else there is to see to while a job runs.
 struct Watch {

@@ -24,6 +24,7 @@ namespace taskcell::sys {
 namespace {
 
 constexpr std::size_t kMaxProgramErrors = 4096;
+constexpr std::size_t kMaxProgramOutput = 64U << 10U;
 
 ExitInfo InfoOf(const siginfo_t& ended) {
   if (ended.si_code == CLD_EXITED) return {ended.si_status, 0};
@@ -39,6 +40,14 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   }
   pointers.push_back(nullptr);
   return pointers;
+}
+
+// What a pipe that does not block holds now.
+std::string ReadPiece(int fd, std::size_t limit) {
+  std::string text(limit, '\0');
+  Result<std::size_t> got = Read(fd, text);
+  text.resize(got.ok() ? got.value() : 0);
+  return text;
 }
 
 Result<Cloned> CloneWithoutClone3(uint64_t flags) {
@@ -164,13 +173,15 @@ Error Execute(const std::string& path, const std::vector<std::string>& argv,
   return Failure(Text("execve '", Printable(path), "'"));
 }
 
-Result<ProgramResult> RunProgram(const std::vector<std::string>& argv, int timeout_ms) {
+Result<ProgramResult> RunProgram(const std::vector<std::string>& argv, int timeout_ms, int input) {
   UniqueFd null = TRY(Open("/dev/null", O_RDWR));
+  Pipe output = TRY(MakePipe(O_NONBLOCK));
   Pipe errors = TRY(MakePipe(O_NONBLOCK));
   UniqueFd program = TRY(Open(argv[0], O_PATH));
   Cloned cloned = TRY(CloneProcess(0));
   if (cloned.in_child) {
-    bool placed = PlaceDescriptor(null.get(), 0).ok() && PlaceDescriptor(null.get(), 1).ok() &&
+    bool placed = PlaceDescriptor(input < 0 ? null.get() : input, 0).ok() &&
+                  PlaceDescriptor(output.write_end.get(), 1).ok() &&
                   PlaceDescriptor(errors.write_end.get(), 2).ok();
     if (placed) {
       Error why = ExecuteDescriptor(program.get(), argv, {});
@@ -178,15 +189,15 @@ Result<ProgramResult> RunProgram(const std::vector<std::string>& argv, int timeo
     }
     ExitNow(127);
   }
+  output.write_end.Reset();
   errors.write_end.Reset();
   short ended = TRY(Poll(cloned.child.pidfd(), POLLIN, timeout_ms));
   if (ended == 0)
     return Error(Kind::kSystem, Text(argv[0], " did not end in ", timeout_ms, " ms"), ETIMEDOUT);
   ProgramResult result;
   result.exit = TRY(cloned.child.Wait());
-  std::array<char, kMaxProgramErrors> text;
-  Result<std::size_t> got = Read(errors.read_end.get(), text);
-  if (got.ok()) result.errors.assign(text.data(), got.value());
+  result.output = ReadPiece(output.read_end.get(), kMaxProgramOutput);
+  result.errors = ReadPiece(errors.read_end.get(), kMaxProgramErrors);
   return result;
 }
 

@@ -88,11 +88,13 @@ Error Execute(const std::string& path, const std::vector<std::string>& argv,
 
 struct ProgramResult {
   ExitInfo exit;
+  std::string output;  // what it wrote to stdout: at most a pipe's 64 KiB, or it waits for ever
   std::string errors;  // what it wrote to stderr, at most 4 KiB
 };
-// Runs `argv` (argv[0] is an absolute path) with an empty environment, /dev/null for stdin and
-// stdout, and waits at most `timeout_ms`; past it the program is killed and that is the Error.
-Result<ProgramResult> RunProgram(const std::vector<std::string>& argv, int timeout_ms);
+// Runs `argv` (argv[0] is an absolute path) with an empty environment and `input` (-1: /dev/null)
+// for stdin, and waits at most `timeout_ms`; past it the program is killed and that is the Error.
+Result<ProgramResult> RunProgram(const std::vector<std::string>& argv, int timeout_ms,
+                                 int input = -1);
 
 // Leaves this process at once without running destructors or exit handlers: the only way out of a
 // child made by CloneProcess.

@@ -110,6 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"FileSizeHuge", [](CellPlan& p) { p.limits.file_bytes = ~uint64_t{0}; }, "above"},
         Refused{"IoWeight", [](CellPlan& p) { p.limits.io_weight = kMaxIoWeight + 1; },
                 "io weight"},
+        Refused{"HalfAnInstruction", [](CellPlan& p) { p.filter = "1234"; }, "filter of 4 bytes"},
         Refused{"CpuSet", [](CellPlan& p) { p.limits.cpu_set = "1,0"; }, "cpu set"},
         Refused{"MemoryHuge", [](CellPlan& p) { p.limits.memory_bytes = ~uint64_t{0}; }, "above"},
         Refused{"RelativeTarget", [](CellPlan& p) { p.mounts[0].target = "agent"; }, "absolute"},

@@ -108,6 +108,13 @@ INSTANTIATE_TEST_SUITE_P(
     Witness, CompareTest,
     ::testing::Values(
         Deviation{"Seccomp", "seccomp", [](Seen s) { s.inside.witness_seccomp_mode = 0; }},
+        Deviation{"Filter", "seccomp.filter", [](Seen s) { s.inside.witness_filter = "12345678"; }},
+        Deviation{"RowByAFilterOfNobodys", "denied:mount",
+                  [](Seen s) {
+                    for (DeniedCall& call : s.inside.denied_calls) {
+                      if (call.name == "mount") call.by_filter = EPERM;
+                    }
+                  }},
         Deviation{"Landlock", "landlock", [](Seen s) { s.inside.landlock_applied = false; }},
         Deviation{"Nofile", "limits.nofile", [](Seen s) { ++s.inside.witness_nofile; }, true},
         Deviation{"FileSize", "limits.file_size",
@@ -238,6 +245,32 @@ INSTANTIATE_TEST_SUITE_P(
         Deviation{"ADiskUnderAKnownName", "device:/dev/null",
                   [](Seen s) { s.inside.devices[0].mode = S_IFBLK | 0666; }}),
     NameOf);
+
+// A plan with a filter of its own: each call that it was asked about got its very answer.
+TEST(CompareFilterTest, TheAnswerOfAnOwnFilterIsWhatItSaysAndWhatItLeavesOpenIsNamed) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  plan.filter = std::string(16, 'f');
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  EXPECT_EQ(Compare(plan, Engine::kNative, seen).size(), 1U);
+  seen.inside.witness_filter = plan.filter;
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+  auto with = [&](int32_t result, int32_t by_filter) {
+    for (DeniedCall& call : seen.inside.denied_calls) {
+      if (call.name == "ptrace") call = {"ptrace", result, by_filter};
+    }
+    std::vector<Mismatch> found = Compare(plan, Engine::kNative, seen);
+    EXPECT_TRUE(found.empty() || found[0].field == "denied:ptrace");
+    return found.empty();
+  };
+  EXPECT_TRUE(with(ENOSYS, ENOSYS));
+  EXPECT_FALSE(with(EPERM, ENOSYS));
+  EXPECT_FALSE(with(0, ENOSYS));
+  EXPECT_TRUE(with(0, DeniedCall::kEnds));
+  EXPECT_TRUE(CallsLeftOpen(seen.inside).empty());
+  EXPECT_FALSE(with(EPERM, DeniedCall::kLeftOpen));
+  EXPECT_TRUE(with(0, DeniedCall::kLeftOpen));
+  EXPECT_EQ(CallsLeftOpen(seen.inside), std::vector<std::string>{"ptrace"});
+}
 
 TEST(CompareNamespacesTest, EachIsTheCellsOwn) {
   for (std::size_t index = 0; index < kNamespaces.size(); ++index) {

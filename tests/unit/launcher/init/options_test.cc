@@ -9,7 +9,7 @@ Result<Options> Parse(std::vector<std::string_view> arguments) { return ParseOpt
 
 TEST(OptionsTest, EverythingIsRead) {
   Options options = Parse({"--gate-fd=3", "--listen", "--nofile=256", "--file-size=9",
-                           "--limit=memory:5", "--limit=io_weight:6"})
+                           "--seccomp=7", "--terminal", "--limit=memory:5", "--limit=io_weight:6"})
                         .value();
   EXPECT_EQ(options.gate_fd, 3);
   EXPECT_TRUE(options.listen);
@@ -18,7 +18,9 @@ TEST(OptionsTest, EverythingIsRead) {
   ASSERT_EQ(options.limits.size(), 2U);
   EXPECT_EQ(options.limits[1].name, "io_weight");
   EXPECT_EQ(options.limits[1].fd, 6);
-  EXPECT_EQ(options.stdio, cell::JobStdio::kRelay);
+  EXPECT_EQ(options.filter_fd, 7);
+  EXPECT_EQ(options.stdio, cell::JobStdio::kTerminal);
+  EXPECT_EQ(Parse({"--gate-fd=3"})->stdio, cell::JobStdio::kRelay);
   EXPECT_EQ(Parse({"--gate-path=/run/gate"})->gate_path, "/run/gate");
   EXPECT_EQ(Parse({"--gate-fd=3", "--inherit"})->stdio, cell::JobStdio::kInherit);
 }

@@ -79,7 +79,8 @@ TEST(ReportTest, TheOutcomeIsOneJsonLine) {
       R"({"run_id":"00","status":137,"exit":null,"signal":9,"timed_out":false,"output_exceeded":false,"oom_kills":1,)"
       R"("pids_refusals":0,"peak_memory_bytes":5,"cpu_us":0,"wall_us":7,)"
       R"("limits":{"memory_bytes":67108864,"pids":32,"cpu_millis":500,"file_bytes":null,"output_bytes":null,)"
-      R"("io_weight":7,"cpu_set":"0"},"proc":"subset",)"
+      R"("io_weight":7,"cpu_set":"0"},)"
+      R"("seccomp":{"profile":"default","left_open":[]},"proc":"subset",)"
       R"("keyring":"own","uid_separation":"subordinate"})"
       "\n");
 }
