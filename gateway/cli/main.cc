@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "gateway/cli/config_command.h"
+#include "gateway/cli/doctor_command.h"
 #include "gateway/cli/run_command.h"
 #include "gateway/cli/sweep_command.h"
 #include "gateway/cli/tasks_command.h"
@@ -41,7 +42,8 @@ int Main(int argc, char** argv) {
   bool dry_run = false;
   CLI::App* sweep = app.add_subcommand("sweep", "Remove what killed runs left behind");
   sweep->add_flag("--dry-run", dry_run, "Say what would be removed, and change nothing");
-  for (CLI::App* command : {ps, show, sweep}) {
+  CLI::App* doctor = app.add_subcommand("doctor", "Say whether the agents' tasks would run now");
+  for (CLI::App* command : {ps, show, sweep, doctor}) {
     command->add_option("--home", options.home, kHomeHelp);
     command->add_flag("--json", options.json, "Print JSON");
   }
@@ -52,6 +54,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (check->parsed()) return taskcell::gateway::ConfigCheckCommand(options.home, options.json);
+  if (doctor->parsed()) return taskcell::gateway::DoctorCommand(options.home, options.json);
   if (ps->parsed()) return taskcell::gateway::PsCommand(options.home, all, options.json);
   if (show->parsed()) return taskcell::gateway::ShowCommand(options.home, task, options.json);
   if (sweep->parsed()) return taskcell::gateway::SweepCommand(options.home, dry_run, options.json);

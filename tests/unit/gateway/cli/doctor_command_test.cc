@@ -1,0 +1,129 @@
+#include "gateway/cli/doctor_command.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "gateway/config/accounts.h"
+#include "gateway/ledger/ledger.h"
+#include "gateway/task/admission.h"
+#include "launcher/base/text.h"
+#include "tests/unit/gateway/task/run_task_fixture.h"
+
+namespace taskcell::gateway {
+namespace {
+
+class DoctorTest : public RunTaskTest {
+ protected:
+  DoctorReport Look() {
+    Home home = OpenHome(path_).value();
+    return Diagnose(home, surroundings_);
+  }
+  // "state: text" of the row; "" where there is none.
+  static std::string Row(const DoctorReport& report, std::string_view id) {
+    constexpr const char* kStates[] = {"ok", "note", "warn", "fail"};
+    for (const DoctorRow& row : report.rows)
+      if (row.id == id) return Text(kStates[static_cast<int>(row.state)], ": ", row.text);
+    return "";
+  }
+};
+
+TEST_F(DoctorTest, AHomeWhoseTasksWouldRunIsHealthyAndLeftAsItWas) {
+  Put("config.toml", "");
+  Put("agents/a1/wiki/page.md", "x");
+  std::filesystem::create_symlink("/etc/passwd", path_ + "/agents/a1/CLAUDE.md");
+  const std::set<std::string> before = Tree();
+  const DoctorReport report = Look();
+  EXPECT_FALSE(report.refused);
+  EXPECT_EQ(Row(report, "configuration"), "ok: valid");
+  EXPECT_EQ(Row(report, "engine"), "ok: fake");
+  EXPECT_NE(Row(report, "image").find("is on this machine"), std::string::npos);
+  EXPECT_NE(Row(report, "limits").find("rootful"), std::string::npos);
+  EXPECT_EQ(Row(report, "account env"), "ok: for anthropic");
+  const std::string agent = Row(report, "agent a1");
+  EXPECT_TRUE(agent.starts_with("ok: claude, model claude-sonnet-4-5, account env\n")) << agent;
+  EXPECT_NE(agent.find("egress: https://api.anthropic.com only"), std::string::npos) << agent;
+  EXPECT_NE(agent.find("sees: SOUL.md wiki\nskipped: CLAUDE.md (symlink)"), std::string::npos)
+      << agent;
+  const std::string host_paths = Row(report, "host paths");
+  for (std::string_view claim : {"a1: channel replies, scheduled tasks and reminders",
+                                 "always run Solo", "new mail does not wake them"})
+    EXPECT_NE(host_paths.find(claim), std::string::npos) << host_paths;
+  EXPECT_EQ(Tree(), before);
+  EXPECT_EQ(AuditLog(), "") << "looking is no refusal";
+  EXPECT_FALSE(state_.plan.has_value()) << "no cell was made";
+}
+
+TEST_F(DoctorTest, ItExitsWithOneExactlyWhereAnAgentWithTheSandboxOnWouldBeRefused) {
+  Put("config.toml", "");
+  Agent("a1", "", "false");
+  DoctorReport report = Look();
+  EXPECT_TRUE(report.refused);
+  EXPECT_TRUE(Row(report, "agent a1").starts_with("fail: would be refused now: network_disabled: "))
+      << Row(report, "agent a1");
+  Put("agents/a1/agent.toml",
+      "[agent]\nname = \"a1\"\n[container]\nsandbox_enabled = false\nnetwork_access = false\n");
+  report = Look();
+  EXPECT_FALSE(report.refused) << "its sandbox is off";
+  EXPECT_EQ(Row(report, "agent a1"), "");
+  EXPECT_EQ(Row(report, "host paths"), "") << "said only where it concerns somebody";
+  EXPECT_EQ(Row(report, "agents"), "note: none has [container] sandbox_enabled = true");
+}
+
+TEST_F(DoctorTest, EachRefusalOfTheEngineHasItsRow) {
+  Put("config.toml", "");
+  struct Fault {
+    const char* at;
+    const char* code;
+    const char* row;
+  };
+  for (const Fault& fault :
+       {Fault{"reach", "docker_unreachable", "engine"}, Fault{"image", "image_missing", "image"},
+        Fault{"make", "resource_limits_unenforced", "limits"}}) {
+    state_.rootless = true;
+    state_.fail_at = fault.at;
+    state_.code = fault.code;
+    const DoctorReport report = Look();
+    EXPECT_TRUE(report.refused);
+    EXPECT_TRUE(Row(report, fault.row).starts_with(Text("fail: ", fault.code, ": ")))
+        << Row(report, fault.row);
+    EXPECT_NE(Row(report, "agent a1").find(fault.code), std::string::npos);
+  }
+}
+
+TEST_F(DoctorTest, AnAccountThatCannotBeUsedOrRestsIsNamed) {
+  Put("config.toml",
+      "[[accounts]]\nid = \"open\"\napi_key = \"k\"\n"
+      "[[accounts]]\nid = \"resting\"\napi_key = \"secret://env/K\"\n");
+  ASSERT_EQ(::chmod((path_ + "/config.toml").c_str(), 0644), 0);
+  surroundings_.environment["K"] = "k2";
+  Home home = OpenHome(path_).value();
+  const std::vector<Account> accounts =
+      LoadAccounts(ReadConfig(home).value(), home.fd.get(), surroundings_.environment).value();
+  Ledger ledger = Ledger::Open(home.fd.get(), home.path).value();
+  ASSERT_TRUE(ledger
+                  .ChangeAccount("resting", accounts.at(1).Fingerprint(),
+                                 [](AccountState& state) {
+                                   state.cooling_until = int64_t{1} << 40;
+                                   state.cooling_because = "billing";
+                                 })
+                  .ok());
+  const DoctorReport report = Look();
+  EXPECT_NE(Row(report, "account open").find("warn: api_key: it stands as plain text"),
+            std::string::npos)
+      << Row(report, "account open");
+  EXPECT_NE(Row(report, "account resting").find("billing, until "), std::string::npos);
+  EXPECT_TRUE(report.refused) << "none of them can pay";
+}
+
+TEST_F(DoctorTest, AConfigurationThatIsWrongIsToldByFileAndLine) {
+  Put("config.toml", "[container.sandbox]\npids = 0\n");
+  const DoctorReport report = Look();
+  EXPECT_EQ(Row(report, "configuration"),
+            "fail: config.toml: [container.sandbox] pids must be a positive integer (line 2)");
+  EXPECT_TRUE(report.refused);
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
