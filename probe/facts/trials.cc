@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
@@ -18,7 +19,6 @@
 #include <span>
 
 #include "launcher/base/text.h"
-#include "launcher/sys/landlock.h"
 #include "launcher/sys/mount.h"
 #include "launcher/sys/other_process.h"
 #include "launcher/sys/privilege.h"
@@ -75,9 +75,9 @@ Tried TryCloseRange(const TrialGround&) {
 }
 
 Tried TryLandlock(const TrialGround&) {
-  int abi = sys::LandlockAbi();
+  int64_t abi = sys::RawSyscall(SYS_landlock_create_ruleset, 0, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (abi > 0) return Works(Text("ABI ", abi));
-  return Failed(ENOSYS, "not built in, off at boot, or hidden by a filter");
+  return Failed(static_cast<int>(-abi), "not built in, off at boot, or hidden by a filter");
 }
 
 sock_filter AllowAll() { return {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}; }

@@ -215,6 +215,17 @@ TEST_F(UnifiedHost, ContradictionIsUnknown) {
   EXPECT_EQ(Name(Ask(host, Controller::kPids).state), "yes");
 }
 
+// The other way round: a limit file, writable too, that no controller stands behind.
+TEST_F(UnifiedHost, WritableLimitFileWithoutItsControllerLimitsNothing) {
+  host.Cgroup(kManager + "/app.slice", kUser, kAllOn, "pids");
+  host.Cgroup(kScope, kUser, "pids", "", "domain", "4242");
+  for (const char* file : {"/memory.max", "/cpu.max"}) {
+    ASSERT_TRUE(host.Read(kScope + file, 64).present());
+    host.Own(kScope + file, kUser);
+  }
+  EXPECT_EQ(States(host), "no yes no");
+}
+
 TEST_F(UnifiedHost, ControllerBelowALevelThatDoesNotHandItOnIsUnknown) {
   host.Cgroup(kSlice, 0, kAllOn, "memory pids");  // but the manager lists cpu
   EXPECT_DIAGNOSIS(Ask(host, Controller::kCpu), "unknown", "none");

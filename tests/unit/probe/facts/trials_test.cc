@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/openat2.h>
-#include <sched.h>
+#include <linux/seccomp.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -16,12 +16,20 @@
 namespace taskcell::probe {
 namespace {
 
+// What is tried where something is needed to try it on.
+TrialGround Ground() {
+  TrialGround ground;
+  ground.cgroup_directory = "/";  // no cgroup: the call is refused before that is seen
+  ground.filesystems = "nodev overlay";
+  return ground;
+}
+
 LiveFacts TryUnder(const std::vector<test::SyscallFault>& faults) {
   sys::Pipe pipe = sys::MakePipe().value();
   int status = test::InChild([&] {
     if (!test::InstallFaults(faults)) return 1;
     LiveFacts facts;
-    facts.trials = TryFeatures({});
+    facts.trials = TryFeatures(Ground());
     return sys::WriteAll(pipe.write_end.get(), ToJson(facts)).ok() ? 0 : 2;
   });
   pipe.write_end.Reset();
@@ -29,25 +37,40 @@ LiveFacts TryUnder(const std::vector<test::SyscallFault>& faults) {
   return ParseLiveFacts(sys::ReadAll(pipe.read_end.get(), 65536).value()).value();
 }
 
-Outcome OutcomeUnder(int number, int err, std::string_view feature) {
-  LiveFacts facts = TryUnder({{number, err}});
-  const Trial* trial = facts.Find(feature);
-  EXPECT_NE(trial, nullptr) << feature;
-  return trial == nullptr ? Outcome::kUnknown : trial->outcome;
-}
+struct MissingCall {
+  int number;
+  std::vector<const char*> features;  // that need it
+  int argument = -1;
+  uint32_t value = 0;
+};
 
 // A kernel, or a filter in its place, that answers ENOSYS or EPERM for each.
 TEST(TrialsTest, EachFeatureIsSeenAbsentAndForbidden) {
-  struct Case {
-    int number;
-    const char* feature;
+  const MissingCall calls[] = {
+      {SYS_openat2, {"openat2"}},
+      {SYS_clone3, {"clone3", "clone-into-cgroup"}},
+      {SYS_pidfd_open, {"pidfd"}},
+      {SYS_close_range, {"close-range"}},
+      {SYS_landlock_create_ruleset, {"landlock"}},
+      {SYS_seccomp, {"seccomp-filter", "seccomp-notify"}, 0, SECCOMP_SET_MODE_FILTER},
+      {SYS_seccomp, {"seccomp-notify"}, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER},
+      {SYS_unshare, {"user-namespace"}},
+      {SYS_fsopen, {"mount-api", "tmpfs", "overlay", "proc", "proc-subset"}},
+      {SYS_mount_setattr, {"mount-setattr", "idmapped-mounts"}},
   };
-  for (const Case& each : {Case{SYS_openat2, "openat2"}, Case{SYS_pidfd_open, "pidfd"},
-                           Case{SYS_close_range, "close-range"}, Case{SYS_clone3, "clone3"}}) {
-    EXPECT_EQ(OutcomeUnder(each.number, ENOSYS, each.feature), Outcome::kAbsent) << each.feature;
-    EXPECT_EQ(OutcomeUnder(each.number, EPERM, each.feature), Outcome::kForbidden) << each.feature;
+  for (const MissingCall& call : calls) {
+    for (int err : {ENOSYS, EPERM}) {
+      LiveFacts facts = TryUnder({{call.number, err, call.argument, call.value}});
+      for (std::string_view feature : call.features) {
+        SCOPED_TRACE(feature);
+        if (feature == "idmapped-mounts" && ::geteuid() != 0) continue;  // root's to try
+        const Trial* trial = facts.Find(feature);
+        ASSERT_NE(trial, nullptr);
+        EXPECT_EQ(trial->outcome, err == ENOSYS ? Outcome::kAbsent : Outcome::kForbidden);
+        EXPECT_EQ(trial->err, err);
+      }
+    }
   }
-  EXPECT_EQ(OutcomeUnder(SYS_landlock_create_ruleset, ENOSYS, "landlock"), Outcome::kAbsent);
 }
 
 TEST(TrialsTest, ForbiddenNamespacesLeaveTheRestUntried) {
