@@ -32,8 +32,7 @@ _EVERYWHERE = (
     Program("integration_launcher_cgroup"),
 )
 
-# Without the one whose time is bounded, which an emulated processor cannot meet.
-_PROBE = Program("integration_probe_program", filter="-*.EveryLimitHoldsWithinItsTime")
+_PROBE = Program("integration_probe_program")
 
 # Without the one that needs copies to take long: where files share blocks they are over before anybody can interfere.
 _ON_EACH_FILE_SYSTEM = tuple(Program("unit_launcher_mounts", ("tmp_on", kind), "-*.FileThatKeepsChangingIsLeftOut")
