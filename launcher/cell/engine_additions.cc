@@ -68,6 +68,9 @@ constexpr std::array kBoundDevices = std::to_array<Addition>({
 
 constexpr std::array kPodmanOnly = std::to_array<Addition>({
     {"/run/.containerenv", kFile, "", "ro"},
+    // For a user the image does not know.
+    {"/etc/passwd", kFile, "", "ro"},
+    {"/etc/group", kFile, "", "ro"},
 });
 
 template <std::size_t kFirst, std::size_t kSecond>

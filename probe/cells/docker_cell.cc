@@ -49,9 +49,9 @@ std::vector<std::string> InitCommand(const cell::CellPlan& plan) {
 }  // namespace
 
 Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
+                                                      const EngineInfo& info,
                                                       const ImageFacts& image, cell::CellPlan plan,
-                                                      const CellPlaces& places,
-                                                      bool check_reported) {
+                                                      const CellPlaces& places) {
   auto init = PlanProgram(places.init_program, kInitMount, &plan).With("taskcell-init");
   if (!init.ok()) return std::move(init).error().Coded("workspace_failed");
   GateDirectory gate_directory = TRY(GateDirectory::Make(places.run_directory));
@@ -61,12 +61,12 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
 
   // From here on the destructor undoes what was done.
   std::unique_ptr<DockerCell> made(
-      new DockerCell(endpoint, std::move(plan), std::move(gate_directory)));
+      new DockerCell(endpoint, info, std::move(plan), std::move(gate_directory)));
   made->pins_.push_back(std::move(init).value());
   auto deadline = GateDirectory::Clock::now() + kGateTimeout;
   auto stand = [&]() -> Status {
     TRY(made->Create(image));
-    if (check_reported) TRY(made->CheckReported());
+    if (info.rootless) TRY(made->CheckReported());
     TRY(made->Start());
     TRY(made->FindFirstProcess());
     auto gate = made->gate_directory_.AcceptFrom(made->host_pid_, made->pidfd_.get(), deadline);
@@ -91,7 +91,8 @@ DockerCell::~DockerCell() {
 Status DockerCell::Create(const ImageFacts& image) {
   container_ = ContainerName(plan_.run_id);
   maybe_not_ours_ = true;
-  auto created = client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_});
+  auto created =
+      client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_, !info_.podman});
   if (!created.ok()) {
     Error error = std::move(created).error();
     if (error.code.empty()) error.code = "container_refused";

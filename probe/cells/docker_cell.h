@@ -13,12 +13,12 @@ namespace taskcell::probe {
 // One container made for one run.
 class DockerCell final : public RunningCell {
  public:
-  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate. With
-  // `check_reported` a container that the engine itself says has other limits than asked is not
-  // started (resource_limits_unenforced).
-  static Result<std::unique_ptr<RunningCell>> Make(const Endpoint& endpoint,
+  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate. Where the engine
+  // is rootless a container that it says itself has other limits than asked is not started
+  // (resource_limits_unenforced).
+  static Result<std::unique_ptr<RunningCell>> Make(const Endpoint& endpoint, const EngineInfo& info,
                                                    const ImageFacts& image, cell::CellPlan plan,
-                                                   const CellPlaces& places, bool check_reported);
+                                                   const CellPlaces& places);
   ~DockerCell() override;
 
   const cell::CellPlan& plan() const override { return plan_; }
@@ -32,8 +32,12 @@ class DockerCell final : public RunningCell {
   Status Remove() override;
 
  private:
-  DockerCell(const Endpoint& endpoint, cell::CellPlan plan, GateDirectory gate_directory)
-      : client_(endpoint), plan_(std::move(plan)), gate_directory_(std::move(gate_directory)) {}
+  DockerCell(const Endpoint& endpoint, const EngineInfo& info, cell::CellPlan plan,
+             GateDirectory gate_directory)
+      : client_(endpoint),
+        info_(info),
+        plan_(std::move(plan)),
+        gate_directory_(std::move(gate_directory)) {}
 
   Status Create(const ImageFacts& image);
   Status CheckReported();
@@ -43,6 +47,7 @@ class DockerCell final : public RunningCell {
   Error NotHere();
 
   EngineClient client_;
+  EngineInfo info_;
   cell::CellPlan plan_;
   GateDirectory gate_directory_;
   std::vector<UniqueFd> pins_;

@@ -9,6 +9,12 @@
 #include "probe/engine/endpoint.h"
 
 namespace taskcell::probe {
+namespace {
+
+// Over a read-only root Podman mounts a writable tmpfs on each, unless something else is there.
+constexpr const char* kPodmanWritable[] = {"/run", "/tmp", "/var/tmp"};
+
+}  // namespace
 
 std::string DockerEngine::Name() const {
   return Text(info_.podman ? "podman" : "docker", " at ", client_.endpoint().Describe());
@@ -58,9 +64,13 @@ Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
   TRY(RefuseRootIds(plan.uid, plan.gid));
   if (checked_image_.empty() || plan.root_source != checked_image_)
     TRY(CheckImage(plan.root_source));
-  for (cell::PlannedTmpfs& cover : TRY(CoverVolumes(image_, plan)))
+  ImageFacts image = image_;
+  if (info_.podman)
+    image.volumes.insert(image.volumes.end(), std::begin(kPodmanWritable),
+                         std::end(kPodmanWritable));
+  for (cell::PlannedTmpfs& cover : TRY(CoverVolumes(image, plan)))
     plan.tmpfs.push_back(std::move(cover));
-  return DockerCell::Make(client_.endpoint(), image_, std::move(plan), places, info_.rootless);
+  return DockerCell::Make(client_.endpoint(), info_, image_, std::move(plan), places);
 }
 
 }  // namespace taskcell::probe

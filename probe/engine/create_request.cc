@@ -39,13 +39,24 @@ void AppendUlimit(JsonText& json, std::string_view name, uint64_t value) {
   json.Close('}');
 }
 
-void AppendTmpfs(JsonText& json, const cell::CellPlan& plan) {
+// The owner's rights for everybody.
+uint32_t ForAll(uint32_t mode) {
+  uint32_t owners = (mode >> 6U) & 7U;
+  return mode | owners << 3U | owners;
+}
+
+void AppendTmpfs(JsonText& json, const CreateRequest& request) {
+  const cell::CellPlan& plan = request.plan;
   json.Key("Tmpfs").Open('{');
   for (const cell::PlannedTmpfs& tmpfs : plan.tmpfs) {
     if (tmpfs.read_only) continue;
-    json.Key(tmpfs.target)
-        .String(Text("rw,", tmpfs.exec ? "exec" : "noexec", ",nosuid,nodev,size=", tmpfs.size_bytes,
-                     ",mode=", Octal(tmpfs.mode), ",uid=", plan.uid, ",gid=", plan.gid));
+    std::string options = Text("rw,", tmpfs.exec ? "exec" : "noexec",
+                               ",nosuid,nodev,size=", tmpfs.size_bytes, ",mode=");
+    if (request.names_tmpfs_owner)
+      options += Text(Octal(tmpfs.mode), ",uid=", plan.uid, ",gid=", plan.gid);
+    else
+      options += Octal(ForAll(tmpfs.mode));
+    json.Key(tmpfs.target).String(options);
   }
   json.Close('}');
 }
@@ -92,7 +103,7 @@ void AppendHostConfig(JsonText& json, const CreateRequest& request) {
   AppendUlimit(json, "nofile", plan.limits.nofile);
   json.Close(']');
   json.Key("LogConfig").Open('{').Key("Type").String("none").Close('}');
-  AppendTmpfs(json, plan);
+  AppendTmpfs(json, request);
   AppendMounts(json, plan);
   json.Close('}');
 }

@@ -300,6 +300,30 @@ TEST(DockerEngineTest, AnEngineWhoseProcessesAreNotHereIsUnreachable) {
   EXPECT_NE(made.error.text.find("from a test"), std::string::npos);
 }
 
+TEST(DockerEngineTest, PodmanIsAskedForATmpfsAsItTakesOneAndGivenNoPlaceForItsOwn) {
+  for (bool podman : {false, true}) {
+    auto answers = Healthy();
+    if (podman) answers["GET /info"] = FakeEngine::Answer(200, R"({"BuildahVersion":"1.28.2"})");
+    answers["GET /images/x:1/json"] = FakeEngine::Answer(200, R"({"Id":"sha256:aa"})");
+    answers["POST /containers/create"] = FakeEngine::Answer(400, R"({"message":"enough"})");
+    FakeEngine fake(Answers(answers));
+    DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
+    ASSERT_TRUE(engine.CheckReachable().ok());
+    char pattern[] = "/tmp/taskcell-make-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern), nullptr);
+    ASSERT_FALSE(engine.Make(Plan(), PlacesIn(pattern)).ok());
+    EXPECT_EQ(::rmdir(pattern), 0);
+    std::string body;
+    for (const auto& request : fake.requests())
+      if (request.target.find("/containers/create") != std::string::npos) body = request.body;
+    EXPECT_NE(body.find("size=4096"), std::string::npos) << body;
+    EXPECT_EQ(body.find("uid=") == std::string::npos, podman) << body;
+    // It would put writable ones there.
+    for (const char* covered : {"/run", "/tmp", "/var/tmp"})
+      EXPECT_EQ(body.find(Text(R"("Target":")", covered, '"')) != std::string::npos, podman);
+  }
+}
+
 TEST(DockerEngineTest, WarningsOfTheEngineAreQuotedAsACause) {
   auto answers = Healthy();
   answers["GET /images/x:1/json"] = FakeEngine::Answer(200, R"({"Id":"sha256:aa"})");

@@ -69,6 +69,14 @@ TEST(CreateRequestTest, TheWholeBodyIsWhatThePlanAsksFor) {
          "TmpfsOptions":{"SizeBytes":4096,"Mode":365}}]}})"));
 }
 
+TEST(CreateRequestTest, WhereATmpfsHasNoOwnerItIsOpenToAllInTheCell) {
+  CreateRequest request = Example();
+  request.names_tmpfs_owner = false;
+  EXPECT_EQ(Body(request)["HostConfig"]["Tmpfs"], Json::parse(R"({
+    "/tmp":"rw,exec,nosuid,nodev,size=4096,mode=1777",
+    "/workspace":"rw,exec,nosuid,nodev,size=8192,mode=0777"})"));
+}
+
 TEST(CreateRequestTest, TheNameIsTheRuns) {
   EXPECT_EQ(EncodeCreate(Example())->name, "dudu-task-" + std::string(32, 'a'));
 }
