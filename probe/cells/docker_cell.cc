@@ -63,11 +63,11 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
   std::unique_ptr<DockerCell> made(
       new DockerCell(endpoint, info, std::move(plan), std::move(gate_directory)));
   made->pins_.push_back(std::move(init).value());
-  auto deadline = GateDirectory::Clock::now() + kGateTimeout;
   auto stand = [&]() -> Status {
     TRY(made->Create(image));
     if (info.rootless) TRY(made->CheckReported());
     TRY(made->Start());
+    auto deadline = GateDirectory::Clock::now() + kGateTimeout;
     TRY(made->FindFirstProcess());
     auto gate = made->gate_directory_.AcceptFrom(made->host_pid_, made->pidfd_.get(), deadline);
     if (!gate.ok()) return std::move(gate).error();

@@ -70,9 +70,10 @@ Result<ApiVersion> EngineClient::Negotiate() {
 }
 
 Result<HttpAnswer> EngineClient::Call(const char* method, const std::string& target,
-                                      std::string body) {
+                                      std::string body, std::chrono::milliseconds timeout) {
   if (minor_ < 0) TRY(Negotiate());
-  return http_.Call({method, Text("/v", ApiVersion{minor_}.Name(), target), std::move(body)});
+  return http_.Call(
+      {method, Text("/v", ApiVersion{minor_}.Name(), target), std::move(body), timeout});
 }
 
 Result<EngineInfo> EngineClient::Info() {
@@ -107,7 +108,7 @@ Result<CreateAnswer> EngineClient::Create(const CreateRequest& request) {
 }
 
 Status EngineClient::Start(const std::string& id) {
-  HttpAnswer answer = TRY(Call("POST", ContainerPath(id, "/start")));
+  HttpAnswer answer = TRY(Call("POST", ContainerPath(id, "/start"), {}, kStartTimeout));
   if (answer.status != kNoContent && answer.status != kNotModified)
     return Refused("container start", answer, "container_create_failed");
   return Ok();
@@ -180,7 +181,7 @@ Status EngineClient::Remove(const std::string& id) {
   while (true) {
     if (attempts < 2) {
       ++attempts;
-      answer = TRY(Call("DELETE", target));
+      answer = TRY(Call("DELETE", target, {}, kStartTimeout));
       if (answer.status == kNoContent || answer.status == kNotFound) return Ok();
     }
     // What the refusal means is not in its words: the container is there, on its way out, or gone.

@@ -66,9 +66,12 @@ class EngineClient {
 
   static constexpr std::chrono::milliseconds kRemoveWait{8000};
   static constexpr std::chrono::milliseconds kImportTimeout{30000};
+  // To start a container or to end it: processes, mounts and cgroups, on a busy host.
+  static constexpr std::chrono::milliseconds kStartTimeout{30000};
 
  private:
-  Result<HttpAnswer> Call(const char* method, const std::string& target, std::string body = {});
+  Result<HttpAnswer> Call(const char* method, const std::string& target, std::string body = {},
+                          std::chrono::milliseconds timeout = kEngineCallTimeout);
   Result<std::string> InspectText(const std::string& id);
   Error Refused(const std::string& what, const HttpAnswer& answer, std::string_view code) const;
 
