@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/snapshot.h"
+#include "launcher/native/private_tmpfs.h"
 #include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 
@@ -13,35 +16,41 @@ namespace taskcell::native {
 namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
-constexpr std::string_view kCopyName = "agent";
+constexpr uint64_t kTmpfsInodes = mounts::kMaxSnapshotEntries + 16;
+
+// A file takes whole pages.
+uint64_t TmpfsBytes() {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return mounts::kMaxSnapshotBytes + mounts::kMaxSnapshotEntries * page;
+}
 
 }  // namespace
 
-Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory,
-                                          const std::string& run_id) {
+Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory) {
   std::string intent = Text("--agent-dir '", Printable(agent_directory), "'");
   mounts::PinnedPath pinned =
       TRY(mounts::PinTrustedPath(agent_directory, mounts::TrustIn(::geteuid())).With(intent));
   UniqueFd agent = TRY(sys::OpenNoFollow(pinned.fd.get(), ".", kDirectory).With(intent));
-  AgentSnapshot made(TRY(mounts::ScratchDirectory::Make("agent", run_id)));
-  TRY(sys::MakeDirectory(made.directory_.fd(), std::string(kCopyName), 0700));
-  made.copy_ = TRY(
-      sys::OpenAt2(made.directory_.fd(), std::string(kCopyName), kDirectory, sys::kResolveBeneath));
+  AgentSnapshot made;
+  made.source_ = std::move(pinned.path);
+  made.mount_ = TRY(MakePrivateTmpfs(TmpfsBytes(), kTmpfsInodes).With(intent));
+  made.root_ = TRY(sys::OpenNoFollow(made.mount_.get(), ".", kDirectory).With(intent));
   mounts::Snapshot snapshot =
-      TRY(mounts::SnapshotAgentDirectory(agent.get(), made.copy_.get()).With(intent));
+      TRY(mounts::SnapshotAgentDirectory(agent.get(), made.root_.get()).With(intent));
   made.warnings_ = std::move(snapshot.warnings);
   return made;
 }
 
-Status AgentSnapshot::AddTo(LaunchRequest& request) const {
-  struct stat info = TRY(sys::Stat(copy_.get()));
+Status AgentSnapshot::AddTo(LaunchRequest& request) {
+  struct stat info = TRY(sys::Stat(root_.get()));
   cell::PlannedMount mount;
-  mount.source = Text(directory_.path(), "/", kCopyName);
+  mount.source = source_;
   mount.target = "/agent";
   mount.kind = cell::EntryKind::kDirectory;
   mount.device = info.st_dev;
   mount.inode = info.st_ino;
-  request.plan.mounts.push_back(std::move(mount));
+  request.plan.mounts.push_back(mount);
+  request.detached.push_back({mount.target, std::move(mount_)});
   return Ok();
 }
 

@@ -192,6 +192,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   TRY(cell::CheckPlan(*orders.plan));
   ChildOrders child;
   child.plan = orders.plan;
+  child.detached = orders.detached;
   child.outside = TRY(ChooseOutsideIds(orders.user_namespace, *orders.plan));
   TRY(CheckDescriptorLimit(orders.plan->limits.nofile));
   if (orders.plan->limits.file_bytes != 0) TRY(CheckFileSizeLimit(orders.plan->limits.file_bytes));

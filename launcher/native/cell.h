@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <optional>
+#include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -10,12 +11,14 @@
 #include "launcher/cell/job.h"
 #include "launcher/cgroup/run_cgroup.h"
 #include "launcher/native/id_maps.h"
+#include "launcher/native/mount_source.h"
 #include "launcher/sys/process.h"
 
 namespace taskcell::native {
 
 struct CellOrders {
   const cell::CellPlan* plan = nullptr;
+  const std::vector<DetachedMount>* detached = nullptr;  // of the plan's mounts, those made already
   UserNamespaceMode user_namespace = UserNamespaceMode::kAuto;
   int init = -1;                                  // taskcell-init, O_PATH
   UniqueFd gate;                                  // the end init gets; consumed

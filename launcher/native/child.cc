@@ -56,6 +56,7 @@ class Child {
   Status ArrangeDescriptors();
   Status Exec();
 
+  int DetachedTree(const std::string& target) const;  // -1: none
   bool KeepsIds() const { return orders_.outside.way == MapWay::kOwn; }
 
   const ChildOrders& orders_;
@@ -107,9 +108,19 @@ Status Child::TakeSources() {
   } else {
     root_directory_ = TRY(TakeRootDirectory(plan_));
   }
-  for (const cell::PlannedMount& mount : plan_.mounts)
-    mounts_.push_back(TRY(TakePlannedMount(mount)));
+  for (const cell::PlannedMount& mount : plan_.mounts) {
+    const int tree = DetachedTree(mount.target);
+    mounts_.push_back(TRY(tree < 0 ? TakePlannedMount(mount) : TakeDetachedMount(mount, tree)));
+  }
   return Ok();
+}
+
+int Child::DetachedTree(const std::string& target) const {
+  if (orders_.detached == nullptr) return -1;
+  for (const DetachedMount& each : *orders_.detached) {
+    if (each.target == target) return each.tree.get();
+  }
+  return -1;
 }
 
 Status Child::BecomeInsideIds() {

@@ -2,15 +2,19 @@
 
 #include <signal.h>
 
+#include <vector>
+
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cell/job.h"
 #include "launcher/native/id_maps.h"
+#include "launcher/native/mount_source.h"
 
 namespace taskcell::native {
 
 // Everything the cell's first process works from; made by the parent before the clone.
 struct ChildOrders {
   const cell::CellPlan* plan = nullptr;
+  const std::vector<DetachedMount>* detached = nullptr;  // mounts of the plan that need no source
   OutsideIds outside;
   int init = -1;                          // taskcell-init, O_PATH
   int gate = -1;                          // init's end of the gate

@@ -56,6 +56,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   sys::SocketPair gate = TRY(sys::MakePacketPair());
   CellOrders orders;
   orders.plan = &request.plan;
+  orders.detached = &request.detached;
   orders.user_namespace = options.user_namespace;
   orders.init = init.fd.get();
   orders.gate = std::move(gate.second);
@@ -108,7 +109,7 @@ Result<Finished> RunInCell(const Options& options) {
   TRY(files.AddTo(request));
   std::optional<AgentSnapshot> snapshot;
   if (!options.agent_directory.empty()) {
-    snapshot.emplace(TRY(AgentSnapshot::Make(options.agent_directory, run_id)));
+    snapshot.emplace(TRY(AgentSnapshot::Make(options.agent_directory)));
     for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
     TRY(snapshot->AddTo(request));
   }

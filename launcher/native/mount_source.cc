@@ -26,9 +26,13 @@ Status CheckSame(int fd, uint64_t device, uint64_t inode, cell::EntryKind kind) 
                                                                      : "it is not a plain file");
 }
 
+Status Guard(int tree, bool writable) {
+  return sys::SetMountAttributes(tree, kGuarded | (writable ? 0 : MOUNT_ATTR_RDONLY), 0, true);
+}
+
 Result<UniqueFd> Clone(int fd, bool writable) {
   UniqueFd tree = TRY(sys::CloneMount(fd, true));
-  TRY(sys::SetMountAttributes(tree.get(), kGuarded | (writable ? 0 : MOUNT_ATTR_RDONLY), 0, true));
+  TRY(Guard(tree.get(), writable));
   return tree;
 }
 
@@ -37,6 +41,12 @@ Result<UniqueFd> PinSame(const std::string& source, uint64_t device, uint64_t in
   UniqueFd pin = TRY(PinPath(source));
   TRY(CheckSame(pin.get(), device, inode, kind));
   return pin;
+}
+
+Result<MountSource> TakeDetached(const cell::PlannedMount& mount, int tree) {
+  TRY(CheckSame(tree, mount.device, mount.inode, mount.kind));
+  TRY(Guard(tree, mount.writable));
+  return MountSource{mount.target, mount.kind, TRY(sys::Duplicate(tree))};
 }
 
 Result<MountSource> Take(const cell::PlannedMount& mount) {
@@ -52,6 +62,10 @@ Result<UniqueFd> PinPath(const std::string& path) {
 
 Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount) {
   return Take(mount).With(Text("mount '", Printable(mount.source), "'"));
+}
+
+Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount, int tree) {
+  return TakeDetached(mount, tree).With(Text("copy of '", Printable(mount.source), "'"));
 }
 
 Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan) {

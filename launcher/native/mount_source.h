@@ -18,6 +18,12 @@ struct MountSource {
   UniqueFd tree;
 };
 
+// A mount of the plan that stands nowhere in a mount tree: `tree` is attached itself at `target`.
+struct DetachedMount {
+  std::string target;
+  UniqueFd tree;
+};
+
 // Opens `path` of the calling mount namespace following no link of any kind (openat2), O_PATH.
 Result<UniqueFd> PinPath(const std::string& path);
 
@@ -27,6 +33,9 @@ Result<UniqueFd> PinPath(const std::string& path);
 // nosuid and nodev throughout. CRITICAL: it is the maker's pin on the inode that makes device and
 // inode number mean the same file here.
 Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount);
+
+// Takes a detached mount instead, with the same refusals and under the same attributes.
+Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount, int tree);
 
 // Opens a kRootfs plan's root directory again, with the same refusals.
 Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan);

@@ -7,6 +7,7 @@
 #include "launcher/base/unique_fd.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cell/job.h"
+#include "launcher/native/mount_source.h"
 #include "launcher/native/options.h"
 
 namespace taskcell::native {
@@ -16,6 +17,7 @@ namespace taskcell::native {
 struct LaunchRequest {
   cell::CellPlan plan;
   cell::Job job;
+  std::vector<DetachedMount> detached;
   std::vector<UniqueFd> pins;
 };
 

@@ -1,11 +1,16 @@
 // What a program in a cell is given of the host: directories, data from descriptors, instructions.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
 #include "tests/support/launch.h"
+#include "tests/support/syscall_faults.h"
 
 namespace taskcell::test {
 namespace {
@@ -60,9 +65,36 @@ TEST_F(InputsTest, OnlyTheAgentsInstructionsAreSeenAndAsTheyWereAtTheStart) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out, "v1SKILLS\nSOUL.md\nskill");
   EXPECT_THAT(ran.err, HasSubstr("CLAUDE.md"));
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/tmp", ignored))
-    EXPECT_THAT(entry.path().filename().string(), Not(testing::StartsWith("taskcell-agent-")));
+}
+
+TEST_F(InputsTest, TheCopyOfAnAgentDirectoryIsATmpfsOfTheCellsOwnAndOnNoDisk) {
+  MakeFile("agent/SOUL.md", "soul");
+  // Where a copy on the host would have to go.
+  std::filesystem::create_directory(scratch_ + "/runtime");
+  ASSERT_EQ(::chown((scratch_ + "/runtime").c_str(), user_->uid, user_->gid), 0);
+  ASSERT_EQ(::chmod((scratch_ + "/runtime").c_str(), 0500), 0);
+  RunOptions options;
+  options.environment = {"XDG_RUNTIME_DIR=" + scratch_ + "/runtime"};
+  for (const char* ids : {"--userns=own", "--userns=subids"}) {
+    Outcome ran = Launch({ids, "--agent-dir", scratch_ + "/agent", "--", "/bin/sh", "-c",
+                          "cat /agent/SOUL.md; grep ' /agent ' /proc/self/mountinfo"},
+                         options);
+    EXPECT_EQ(ran.status, 0) << ids << ran.err;
+    EXPECT_THAT(ran.out, testing::StartsWith("soul")) << ids;
+    EXPECT_THAT(ran.out, HasSubstr(" / /agent ro,nosuid,nodev")) << ids;
+    EXPECT_THAT(ran.out, HasSubstr(" - tmpfs ")) << ids;
+  }
+}
+
+TEST_F(InputsTest, WhereNoTmpfsCanBeMadeForTheCopyNothingRuns) {
+  MakeFile("agent/SOUL.md", "soul");
+  RunOptions options;
+  options.in_child = [] { (void)InstallFaults({{SYS_fsopen, ENOSYS}}); };
+  Outcome ran = Launch({"--agent-dir", scratch_ + "/agent", "--", "/bin/echo", "ran"}, options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("--agent-dir"));
+  EXPECT_THAT(ran.err, HasSubstr("tmpfs"));
 }
 
 }  // namespace
