@@ -6,6 +6,7 @@
 #   asan-ubsan  unit tests and corpora under AddressSanitizer and UndefinedBehaviorSanitizer
 #   ubsan-trap  integration tests with the static programs trapping on undefined behaviour (only when named)
 #   tsan        the gateway's unit tests under ThreadSanitizer
+#   race        whole tasks on Docker, their agent directory attacked, as often as those that are native
 #   fuzz        every fuzz target for a short while
 #   tidy        clang-tidy over every program's sources
 #   lab         every virtual machine of the lab
@@ -64,6 +65,21 @@ step_tsan() {
   return $status
 }
 
+step_race() {
+  build release || return
+  "$here/fixture.sh" up build/release/bin || return
+  "$here/fixture.sh" engine-up || return
+  local status=0
+  # Not by ctest, whose time limit is meant for the usual number of rounds.
+  TASKCELL_RACE_ROUNDS=85 TASKCELL_TEST_MUST_RUN=1 TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin \
+    TASKCELL_TEST_DOCKER_SOCKET=/run/taskcell-test/docker.sock \
+    build/release/tests/task_docker --gtest_filter='Attacks/AgentDirectoryRaceTest.*' >build/race.log 2>&1 || status=$?
+  grep -E -A40 'Failure$' build/race.log | head -200
+  tail -1 build/race.log
+  "$here/fixture.sh" engine-down
+  return $status
+}
+
 step_fuzz() {
   build fuzz taskcell_fuzzers && run_tests build/fuzz -L '^fuzz$'
 }
@@ -84,7 +100,7 @@ step_lab() {
 }
 
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(lint asan-ubsan tsan fuzz tidy lab)
+[ ${#steps[@]} -gt 0 ] || steps=(lint asan-ubsan tsan race fuzz tidy lab)
 failed=()
 summary=()
 for step in "${steps[@]}"; do

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <set>
@@ -278,15 +279,21 @@ TEST_F(StoredSnapshotTest, OfManyOnlyTheLatestStayAndNoneForLong) {
 TEST_F(StoredSnapshotTest, AnInterruptedCopyIsNeverUsedAndGoes) {
   for (int i = 0; i < 300; ++i) scratch_.Put(Text("agent/wiki/many/", i), std::string(512, 'x'));
   LetItSettle();
+  const auto begun = std::chrono::steady_clock::now();
+  { StoredSnapshot whole = Take().value(); }
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - begun);
+  constexpr int kMoments = 16;
+  constexpr int kMaxRounds = 100 * kMoments;
   int interrupted = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < kMaxRounds && interrupted < kMoments; ++round) {
     pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
       Result<StoredSnapshot> taken = Take();
       ::pause();
     }
-    ::usleep(static_cast<useconds_t>(round) * 300);
+    ::usleep(static_cast<useconds_t>(took.count() * (round % kMoments) / kMoments));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     ASSERT_EQ(::waitpid(child, nullptr, 0), child);
     for (const std::string& name : Stored())
