@@ -19,6 +19,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/random.h"
 #include "probe/mounts/inspector.h"
+#include "probe/mounts/snapshot_meter.h"
 
 namespace taskcell::probe::audit {
 namespace {
@@ -58,7 +59,11 @@ std::string_view FirstComponent(std::string_view path) { return path.substr(0, p
 class Auditor : public std::enable_shared_from_this<Auditor> {
  public:
   Auditor(const AuditRequest& request, mounts::Trust trust, uint64_t seed)
-      : request_(request), trust_(trust), list_(request.policy), links_(seed) {}
+      : request_(request),
+        trust_(trust),
+        list_(request.policy),
+        links_(seed),
+        meter_(request.snapshot_bounds) {}
 
   Result<Report> Run() {
     report_.directory = request_.directory;
@@ -189,12 +194,37 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
       }
       if (found.verdict != mounts::Verdict::kSafe) continue;
       TRY(JudgeEntry(found.fd.get(), name));
-      if (allowed.kind != cell::EntryKind::kDirectory) continue;
+      if (allowed.kind != cell::EntryKind::kDirectory) {
+        const SnapshotMeter::Mark before = meter_.Now();
+        meter_.Count(found.size);
+        if (LeaveOutOverLimit(name, "the agent directory cannot be mounted"))
+          meter_.ReturnTo(before);
+        continue;
+      }
       directories.push_back(name);
       fds.push_back(std::move(found.fd));
     }
-    for (std::size_t i = 0; i < fds.size(); ++i) TRY(AuditSubtree(fds[i].get(), directories[i]));
+    for (std::size_t i = 0; i < fds.size(); ++i) {
+      const SnapshotMeter::Mark before = meter_.Now();
+      meter_.Count(0);  // itself
+      TRY(AuditSubtree(fds[i].get(), directories[i]));
+      if (LeaveOutOverLimit(directories[i], "it is left out whole")) meter_.ReturnTo(before);
+    }
     return NameLinks(directories);
+  }
+
+  // True where the entry `name`, counted last, passed a bound of the snapshot; `effect` is what
+  // comes of it.
+  bool LeaveOutOverLimit(const std::string& name, std::string_view effect) {
+    const std::string excess = meter_.Excess();
+    if (excess.empty()) return false;
+    for (EntryReport& entry : report_.entries) {
+      if (entry.name != name) continue;
+      entry.verdict = mounts::Verdict::kSkip;
+      entry.note = Text("with it there is ", excess, ": ", effect);
+      list_.Add(Code::kOverLimit, name, entry.note);
+    }
+    return true;
   }
 
   Status JudgeEntry(int fd, const std::string& name) {
@@ -212,6 +242,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
 
   Status AuditSubtree(int fd, const std::string& name) {
     Ruler ruler = RulerOf();
+    ruler.meter = &meter_;
     ruler.may_lead_to = [this](std::string_view path) {
       return path.empty() || IsSafeEntry(FirstComponent(path));
     };
@@ -263,6 +294,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   const mounts::Trust trust_;
   FindingList list_;
   LinkSets links_;
+  SnapshotMeter meter_;
   UniqueFd top_;
   Report report_;
 };

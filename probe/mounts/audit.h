@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "launcher/base/result.h"
+#include "launcher/mounts/snapshot.h"
 #include "probe/mounts/report.h"
 #include "probe/mounts/walk.h"
 
@@ -17,6 +18,7 @@ struct AuditRequest {
   // Who is to own everything; by default the caller, for root the directory's own owner.
   std::optional<uid_t> owner = {};
   WalkOptions walk = {};
+  mounts::SnapshotBounds snapshot_bounds = {};  // what a cell's copy may hold
   // Called with the path of everything that can be used as it is, on any thread: plain files with
   // kStrict, entries with kAgent, the directory itself with kBind.
   std::function<void(std::string_view path)> safe = {};

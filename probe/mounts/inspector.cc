@@ -61,6 +61,7 @@ bool Inspector::JudgeOwner(const struct statx& info, const PathOf& path) {
 
 bool Inspector::Meet(const Met& met) {
   const struct statx& info = met.info;
+  if (ruler_.meter != nullptr) ruler_.meter->Count(met);
   if (met.is_other_mount) return Add(Code::kMount, met.Path(), mounts_.Describe(info.stx_mnt_id));
   bool fine = S_ISREG(info.stx_mode) ? JudgeFile(met) : JudgeSpecial(met);
   if (!S_ISLNK(info.stx_mode)) {

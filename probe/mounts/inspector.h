@@ -8,6 +8,7 @@
 #include "probe/mounts/findings.h"
 #include "probe/mounts/link_sets.h"
 #include "probe/mounts/mount_names.h"
+#include "probe/mounts/snapshot_meter.h"
 #include "probe/mounts/visitor.h"
 
 namespace taskcell::probe::audit {
@@ -18,6 +19,8 @@ struct Ruler {
   bool has_proc = true;  // attributes of files can be asked for
   // What a symbolic link may lead to, by its path below the audited directory; all where empty.
   std::function<bool(std::string_view)> may_lead_to = {};
+  // Counts every entry, where there is one.
+  SnapshotMeter* meter = nullptr;
   // Called with every plain file that nothing was found about, on any thread.
   std::function<void(std::string_view path)> safe_file = {};
 };

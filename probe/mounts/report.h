@@ -22,8 +22,9 @@ std::string_view Name(Standing standing);  // "safe", "unsafe", "unknown"
 struct EntryReport {
   std::string name;
   mounts::Verdict verdict = mounts::Verdict::kAbsent;
-  std::string reason;  // as in the contract: "symlink", ...; "" where it is not skipped
-  std::string note;    // what was found and what was expected
+  std::string reason;               // as in the contract: "symlink", ...; "" where it is not,
+                                    // or skipped as over_limit
+  std::string note;                 // what was found and what was expected
   std::vector<Finding> notes = {};  // about what is in it
 };
 

@@ -77,7 +77,7 @@ class Table {
                      : entry.verdict == mounts::Verdict::kAbsent ? "\x1b[2m"
                                                                  : "\x1b[32m",
                      style_);
-    if (skipped) out_ += Text("    ", entry.reason, ": ", entry.note);
+    if (skipped) out_ += Text("    ", entry.reason, entry.reason.empty() ? "" : ": ", entry.note);
     out_ += '\n';
     for (const Finding& finding : entry.notes) {
       if (finding.code != Code::kEntrySkipped) AddFinding(finding, "  ");

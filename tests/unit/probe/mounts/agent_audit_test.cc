@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/snapshot.h"
+#include "launcher/sys/file.h"
 #include "probe/mounts/print.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
@@ -71,6 +73,48 @@ TEST_F(AgentAuditTest, WhatIsInSkillsAndWikiIsNotedThere) {
                                    Pair("SKILLS/page", ElementsAre("hard_link_closed")),
                                    Pair("SKILLS/key", ElementsAre("hard_link_leaves"))));
   EXPECT_EQ(report.standing, Standing::kUnsafe);
+}
+
+// The bounds are a snapshot's own: what is said here is what becomes of it there.
+TEST_F(AgentAuditTest, WhatASnapshotCannotHoldIsSkippedByTheBoundItPassed) {
+  Put("tree/SOUL.md", "soul");
+  Put("tree/SKILLS/a/b/page", "page");
+  Put("tree/wiki/page", "page");
+  Put("tree/wiki/other", "other");
+  struct Case {
+    mounts::SnapshotBounds bounds;
+    std::string skipped;
+    std::string part;
+  };
+  // 17 bytes in 8 entries, 3 levels of directories.
+  for (const Case& each : {Case{{17, 8, 3}, "", ""}, Case{{16, 8, 3}, "wiki", "more than 16 bytes"},
+                           Case{{17, 7, 3}, "wiki", "more than 7 entries"},
+                           Case{{17, 8, 2}, "SKILLS", "deeper than 2 levels"},
+                           Case{{3, 8, 3}, "SOUL.md", "the agent directory cannot be mounted"}}) {
+    probe::audit::AuditRequest request = Request(Policy::kAgent);
+    request.snapshot_bounds = each.bounds;
+    Report report = probe::audit::Audit(request).value();
+    std::string skipped;
+    for (const EntryReport& entry : report.entries) {
+      if (entry.verdict != mounts::Verdict::kSkip || entry.name != each.skipped) continue;
+      skipped = entry.name;
+      EXPECT_THAT(entry.note, HasSubstr(each.part));
+      EXPECT_THAT(FoundIn(entry.notes)[entry.name], testing::Contains("over_limit"));
+    }
+    EXPECT_EQ(skipped, each.skipped) << each.part;
+    EXPECT_EQ(report.standing, each.skipped.empty() ? Standing::kSafe : Standing::kUnsafe);
+    fs::create_directory(At("copy"));
+    UniqueFd from = sys::Open(At("tree"), O_RDONLY | O_DIRECTORY).value();
+    UniqueFd to = sys::Open(At("copy"), O_RDONLY | O_DIRECTORY).value();
+    Result<mounts::Snapshot> snapshot =
+        mounts::SnapshotAgentDirectory(from.get(), to.get(), mounts::Subtree::kPrune, each.bounds);
+    EXPECT_EQ(snapshot.ok(), each.skipped != "SOUL.md");
+    for (std::size_t i = 0; snapshot.ok() && i < snapshot->entries.size(); ++i)
+      EXPECT_EQ(snapshot->entries[i].verdict, report.entries[i].verdict)
+          << snapshot->entries[i].name << each.part;
+    EXPECT_EQ(
+        test::Run({"/bin/sh", "-c", "chmod -R u+w \"$0\" && rm -r \"$0\"", At("copy")}).status, 0);
+  }
 }
 
 TEST_F(AgentAuditTest, LinksThatStayInsideAreNotesAndNoFindings) {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "launcher/mounts/snapshot.h"
+#include "probe/mounts/visitor.h"
+
+namespace taskcell::probe::audit {
+
+// Measures what an audit meets against what a snapshot may hold. On several threads at once.
+class SnapshotMeter {
+ public:
+  explicit SnapshotMeter(const mounts::SnapshotBounds& bounds = {}) : bounds_(bounds) {}
+
+  void Count(const Met& met);
+  void Count(uint64_t bytes);  // one file of that size
+
+  // Which bound was passed; empty: none.
+  std::string Excess() const;
+
+  // What was counted so far, to return to it: what is left out takes no room.
+  struct Mark {
+    uint64_t bytes;
+    uint64_t entries;
+  };
+  Mark Now() const { return {bytes_, entries_}; }
+  void ReturnTo(const Mark& mark);
+
+ private:
+  const mounts::SnapshotBounds bounds_;
+  std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> entries_ = 0;
+  std::atomic<bool> is_too_deep_ = false;
+};
+
+}  // namespace taskcell::probe::audit
