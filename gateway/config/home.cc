@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <openssl/sha.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/ancestors.h"
+#include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
@@ -34,8 +37,13 @@ Result<std::string> ChooseHome(const std::string& option, const Environment& env
 }
 
 Result<Home> OpenHome(const std::string& path) {
-  Home home;
-  Result<UniqueFd> opened = sys::Open(path, O_RDONLY | O_DIRECTORY);
+  Result<mounts::PinnedPath> pinned = mounts::PinTrustedPath(path, mounts::TrustIn(::geteuid()));
+  if (!pinned.ok() && pinned.error().kind == Kind::kViolation) {
+    return Error(Kind::kConfig, Text("the home directory cannot be used: ", pinned.error().text));
+  }
+  Result<UniqueFd> opened = pinned.ok()
+                                ? sys::OpenNoFollow(pinned->fd.get(), ".", O_RDONLY | O_DIRECTORY)
+                                : Result<UniqueFd>(std::move(pinned).error());
   if (!opened.ok()) {
     return Error(Kind::kConfig,
                  Text("the home directory '", Printable(path), "' cannot be opened: ",
@@ -44,10 +52,8 @@ Result<Home> OpenHome(const std::string& path) {
                       "; give --home DIR, set TASKCELL_HOME, or create it"),
                  opened.error().err);
   }
-  home.fd = std::move(opened).value();
-  home.path = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", home.fd.get())));
-  home.label = HomeLabel(home.path);
-  return home;
+  std::string label = HomeLabel(pinned->path);
+  return Home{std::move(opened).value(), std::move(pinned->path), std::move(label)};
 }
 
 std::string HomeLabel(const std::string& canonical_path) { return ShortDigest(canonical_path); }

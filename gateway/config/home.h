@@ -23,8 +23,10 @@ struct Home {
 // result need not exist. kConfig when none of these is set.
 Result<std::string> ChooseHome(const std::string& option, const Environment& environment);
 
-// Opens a home that must exist; kConfig, naming the path and the ways to choose another, when it
-// does not. A symbolic link at `path` itself is the operator's own and is followed once, here.
+// Opens a home that must exist, component by component (mounts::PinTrustedPath): links of root in
+// directories of root are followed, and nobody but root and this user may be able to exchange any
+// part of the way. kConfig, naming the path and what to do, when it does not exist or another link
+// or a directory that others may write is on the way.
 Result<Home> OpenHome(const std::string& path);
 
 // The label of a home with this canonical path.

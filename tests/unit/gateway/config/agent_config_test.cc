@@ -181,14 +181,36 @@ TEST_F(FindAgentTest, HomeIsChosenInOrder) {
 }
 
 TEST_F(FindAgentTest, HomeIsCanonicalAndLabelled) {
-  fs::create_directory_symlink(path_, path_ + "/link");
-  Home through_link = OpenHome(path_ + "/link").value();
-  EXPECT_EQ(through_link.path, home_.path);
-  EXPECT_EQ(through_link.label, home_.label);
+  Home with_detours = OpenHome(path_ + "/../" + path_.substr(5) + "//./").value();
+  EXPECT_EQ(with_detours.path, home_.path);
+  EXPECT_EQ(with_detours.label, home_.label);
   EXPECT_EQ(HomeLabel("/home/agent1/.duduclaw"), "b5ba79b6f0ef7d75db812d5ff825cfa6");
   Result<Home> missing = OpenHome(path_ + "/none");
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.error().text.find("it does not exist"), std::string::npos);
+}
+
+// Who else can exchange a part of the way could have every task run in a home of their own.
+TEST_F(FindAgentTest, AHomeByAWayThatOthersCanExchangeIsRefused) {
+  fs::create_directories(path_ + "/open/home");
+  ASSERT_EQ(::chmod((path_ + "/open").c_str(), 0777), 0);
+  Result<Home> open = OpenHome(path_ + "/open/home");
+  ASSERT_FALSE(open.ok());
+  EXPECT_EQ(open.error().kind, Kind::kConfig);
+  EXPECT_NE(open.error().text.find("chmod go-w " + path_ + "/open"), std::string::npos)
+      << open.error().text;
+  ASSERT_EQ(::chmod((path_ + "/open").c_str(), 0755), 0);
+  EXPECT_TRUE(OpenHome(path_ + "/open/home").ok());
+  // Links are root's, or nobody follows them.
+  fs::create_directory_symlink(path_ + "/open/home", path_ + "/link");
+  if (::geteuid() == 0) {
+    EXPECT_EQ(OpenHome(path_ + "/link")->path, path_ + "/open/home");
+    ASSERT_EQ(::lchown((path_ + "/link").c_str(), 65534, 65534), 0);
+  }
+  Result<Home> linked = OpenHome(path_ + "/link");
+  ASSERT_FALSE(linked.ok());
+  EXPECT_NE(linked.error().text.find("name what it leads to instead"), std::string::npos)
+      << linked.error().text;
 }
 
 }  // namespace
