@@ -63,16 +63,50 @@ def tmp_on(kind):
 
 
 def file_system(kind):
-    """Where a file system of that kind is mounted: ext4, xfs or btrfs, made when it is first asked for."""
+    """Where one of that kind is mounted, made when it is first asked for: ext4, xfs, btrfs or tmpfs, an overlay of two
+    directories, or a maze of bind mounts."""
     directory = "/mnt/" + kind
     if not os.path.ismount(directory):
-        disk = f"/var/tmp/{kind}.img"
-        subprocess.run(["truncate", "-s", "512M", disk], check=True)
-        subprocess.run(["mkfs." + kind, "-q", disk], check=True)
         os.makedirs(directory, exist_ok=True)
-        subprocess.run(["mount", "-o", "loop", disk, directory], check=True)
-        os.chmod(directory, 0o1777)
+        _MAKERS.get(kind, _mount_disk)(kind, directory)
+    if kind == "maze":
+        directory += "/loop/loop"
+    os.chmod(directory, 0o1777)
     return directory
+
+
+def _run(*words):
+    subprocess.run(words, check=True)
+
+
+def _mount_disk(kind, directory):
+    disk = f"/var/tmp/{kind}.img"
+    _run("truncate", "-s", "512M", disk)
+    _run("mkfs." + kind, "-q", disk)
+    _run("mount", "-o", "loop", disk, directory)
+
+
+def _mount_tmpfs(_kind, directory):
+    _run("mount", "-t", "tmpfs", "-o", "size=512M", "tmpfs", directory)
+
+
+def _mount_overlay(_kind, directory):
+    layers = file_system("ext4") + "/layers"
+    for name in ("lower", "upper", "work"):
+        os.makedirs(f"{layers}/{name}")
+    _run("mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,workdir={layers}/work",
+         "overlay", directory)
+
+
+def _mount_maze(kind, directory):
+    """A directory on itself, twice, and below itself; what is reached last has all of them above it."""
+    _mount_tmpfs(kind, directory)
+    os.makedirs(directory + "/loop/loop")
+    for target in (directory, directory, directory + "/loop", directory + "/loop/loop"):
+        _run("mount", "--bind", directory, target)
+
+
+_MAKERS = {"tmpfs": _mount_tmpfs, "overlay": _mount_overlay, "maze": _mount_maze}
 
 
 def _scope(properties):

@@ -35,8 +35,9 @@ _EVERYWHERE = (
 _PROBE = Program("integration_probe_program")
 
 # Without the one that needs copies to take long: where files share blocks they are over before anybody can interfere.
-_ON_EACH_FILE_SYSTEM = tuple(Program("unit_launcher_mounts", ("tmp_on", kind), "-*.FileThatKeepsChangingIsLeftOut")
-                             for kind in ("ext4", "xfs", "btrfs"))
+_ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "maze") for program in (
+    Program("unit_launcher_mounts", ("tmp_on", kind), "-*.FileThatKeepsChangingIsLeftOut"),
+    Program("unit_probe_mounts", ("tmp_on", kind), "-*.EveryCodeHasItsTextsAndStandsInTheManual")))
 
 # What needs no more of a host than busybox; elsewhere only what needs more is run.
 _ALSO_WITH_BUSYBOX = ":".join([
@@ -64,12 +65,12 @@ VARIANTS = {
             Program("integration_launcher_cgroup", ("scope", "alice"), _WITHOUT_ROOT),
             Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
             Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX),
-        ),
+        ) + _ON_EACH_FILE_SYSTEM,
         checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
                 "test_demo.UserDemo")),
     "probe": Variant(
         "unified",
-        programs=(_PROBE, *_ON_EACH_FILE_SYSTEM),
+        programs=(_PROBE,),
         checks=("test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
                 "test_probe.UnifiedDelegate")),
     "hybrid": Variant(
