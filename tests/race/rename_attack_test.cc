@@ -1,0 +1,65 @@
+// The kernel's own rename attack (tools/testing/selftests/openat2/rename_attack_test.c) on the way
+// everything below a directory is opened here.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+
+#include "launcher/sys/file.h"
+#include "tests/race/swapper.h"
+#include "tests/support/temp_directory.h"
+
+namespace taskcell::test {
+namespace {
+
+constexpr int kRounds = 20'000;
+constexpr int kMaxRounds = 50 * kRounds;
+constexpr int kChain = 19;
+
+// One try without the retries of OpenAt2: whether the kernel met an exchange on the way.
+bool IsRaced(int dir_fd, const std::string& path) {
+  struct open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = sys::kResolveBeneath;
+  UniqueFd opened(static_cast<int>(::syscall(SYS_openat2, dir_fd, path.c_str(), &how, sizeof how)));
+  return !opened.valid() && (errno == EAGAIN || errno == EXDEV);
+}
+
+// Whoever is in root/a/c when it is exchanged for root/b finds root above itself, not root/a.
+TEST(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
+  const TempDirectory scratch("rename-attack");
+  std::filesystem::create_directories(scratch.At("root/a/c"));
+  std::filesystem::create_directories(scratch.At("root/b"));
+  UniqueFd a = sys::Open(scratch.At("root/a"), O_RDONLY | O_DIRECTORY).value();
+  const struct stat inside = sys::Stat(a.get()).value();
+  std::string path;
+  for (int i = 0; i < kChain; ++i) path += "c/../";
+  int opened_rounds = 0;
+  int raced = 0;
+  {
+    Swapper swapper(Exchange(scratch.At("root/a/c"), scratch.At("root/b")));
+    for (int round = 0; round < kRounds || (raced == 0 && round < kMaxRounds); ++round) {
+      raced += IsRaced(a.get(), path) ? 1 : 0;
+      Result<UniqueFd> opened = sys::OpenAt2(a.get(), path, O_PATH, sys::kResolveBeneath);
+      if (!opened.ok()) {
+        ASSERT_TRUE(opened.error().err == EAGAIN || opened.error().err == EXDEV)
+            << opened.error().text;
+        continue;
+      }
+      ++opened_rounds;
+      const struct stat found = sys::Stat(opened->get()).value();
+      ASSERT_EQ(found.st_ino, inside.st_ino);
+      ASSERT_EQ(found.st_dev, inside.st_dev);
+    }
+  }
+  EXPECT_GT(opened_rounds, 0) << "control: there is a way";
+  EXPECT_GT(raced, 0) << "control: the kernel saw the attack";
+}
+
+}  // namespace
+}  // namespace taskcell::test

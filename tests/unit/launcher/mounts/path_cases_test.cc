@@ -1,0 +1,271 @@
+// Known ways to lead a resolver astray, each with the answer that is right here: what names an
+// entry is followed by nobody, what lies in SKILLS and wiki may link to what a cell sees anyway.
+//
+// The layout is that of the kernel's selftests (tools/testing/selftests/openat2); rows that others
+// published under a name and that are tested elsewhere:
+//   hard links   at the top, inside          SnapshotTest.HardLinksAreLeftOutAtTheTopAndInside
+//                exchanged after the check   JudgeRaceTest (race), HardLink
+//                legitimate sets             SnapshotLinksTest.FilesWithAllTheirNamesInside...
+//                the other name is gone      AuditTest.AFileWhoseOtherNameIsGoneIsPlainAgain
+//                more than can be looked at  SnapshotTest.DirectoryOverTheEntryBound..., AuditTest
+//   bind mounts  of a directory, of a file   SnapshotLinksTest.AMountOverAFileOrADirectory...
+//                loops and mazes             MountsProgramTest.AMazeOfBindMountsEnds
+//                served by somebody          MountsProgramTest.AFileSystemThatHangs...
+//   special      FIFO, socket, device        SnapshotTest.SpecialFilesAreNeverOpenedForReading
+//   names        newline, escapes, any bytes AuditTest.NamesOfAnyBytesAreKeptAsTheyAre
+//   sources      changed while they are used StoredSnapshotTest.ACopyInUseStaysWhile...
+//                that cannot be read         SnapshotTest.UnreadableFileIsLeftOut
+//   renames      of every level              SnapshotRaceTest, JudgeRaceTest (race)
+//   destinations in a root directory         NativeAttackTest.ARootDirectorysLinksRedirectNoMount
+#include <linux/btrfs.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "launcher/mounts/ancestors.h"
+#include "launcher/mounts/component.h"
+#include "tests/support/fixture.h"
+#include "tests/support/syscall_faults.h"
+#include "tests/unit/launcher/mounts/snapshot_fixture.h"
+
+namespace taskcell::mounts {
+namespace {
+
+const std::string kFarUp = "../../../../../../../../../../../../../../etc/passwd";
+
+class PathCasesTest : public SnapshotTest {
+ protected:
+  // The kernel's tree in `top`, without its mount.
+  void MakeLayout(const std::string& top) const {
+    const std::string at = path_ + "/" + top;
+    for (const char* name : {"/root", "/mnt", "/etc", "/cheeky"}) fs::create_directories(at + name);
+    Put(top + "/etc/passwd", "the tree's own");
+    Put(top + "/cheeky/passwd", "the tree's own");
+    for (const auto& [name, target] :
+         std::map<std::string, std::string>{{"procexe", "/proc/self/exe"},
+                                            {"procroot", "/proc/self/root"},
+                                            {"mnt/self", "../mnt/"},
+                                            {"mnt/absself", "/mnt/"},
+                                            {"creatlink", "/newfile3"},
+                                            {"reletc", "etc/"},
+                                            {"relsym", "etc/passwd"},
+                                            {"absetc", "/etc/"},
+                                            {"abssym", "/etc/passwd"},
+                                            {"abscheeky", "/cheeky"},
+                                            {"cheeky/absself", "/"},
+                                            {"cheeky/self", "../../root/"},
+                                            {"cheeky/garbageself", "/../../root/"},
+                                            {"cheeky/abspasswd", "/etc/passwd"},
+                                            {"cheeky/dotdotlink", kFarUp},
+                                            {"cheeky/garbagelink", "/" + kFarUp}})
+      ASSERT_EQ(::symlink(target.c_str(), (at + "/" + name).c_str()), 0) << name;
+  }
+  // What stands in the snapshot below wiki: links with an arrow.
+  std::set<std::string> Copied() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(target() + "/wiki")) {
+      if (entry.is_directory() && !entry.is_symlink()) continue;
+      std::string name = entry.path().string().substr(target().size() + sizeof "/wiki");
+      names.insert(name + (entry.is_symlink() ? "->" : ""));
+    }
+    return names;
+  }
+  void EmptyTarget() const {
+    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+    UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
+    for (const AllowedEntry& entry : kAgentEntries)
+      ASSERT_TRUE(RemoveTree(to.get(), std::string(entry.name)).ok());
+  }
+};
+
+TEST_F(PathCasesTest, OfTheKernelsLayoutOnlyLinksThatStayInsideAreKept) {
+  MakeLayout("agent/wiki");
+  const std::set<std::string> files = {"etc/passwd", "cheeky/passwd"};
+  std::set<std::string> with_links = files;
+  for (const char* link : {"relsym->", "reletc->", "mnt/self->"}) with_links.insert(link);
+  for (int err : {0, ENOSYS, EPERM}) {
+    int status = test::InChild([&] {
+      if (err != 0 && !test::InstallFaults({{SYS_openat2, err}})) return 90;
+      Result<Snapshot> snapshot = Run();
+      if (!snapshot.ok()) return 1;
+      // Without openat2 nobody can tell where a link leads: none is kept.
+      if (Copied() != (err == 0 ? with_links : files)) return 2;
+      return snapshot->warnings.size() == (err == 0 ? 13U : 16U) ? 0 : 3;
+    });
+    EXPECT_EQ(status, 0) << err;
+    EmptyTarget();
+  }
+}
+
+TEST_F(PathCasesTest, APathBelowADirectoryFollowsNoLinkAndLeavesItNowhere) {
+  MakeLayout("tree");
+  UniqueFd tree = sys::Open(path_ + "/tree", O_RDONLY | O_DIRECTORY).value();
+  // 0: what is there is opened.
+  const std::vector<std::pair<std::string, int>> cases = {{"root", 0},
+                                                          {"etc", 0},
+                                                          {"etc/passwd", 0},
+                                                          {"cheeky/passwd", 0},
+                                                          {"etc/../etc/passwd", 0},
+                                                          {".", 0},
+                                                          {"/", EXDEV},
+                                                          {"/etc/passwd", EXDEV},
+                                                          {"..", EXDEV},
+                                                          {"../root/", EXDEV},
+                                                          {"etc/../../tree", EXDEV},
+                                                          {"relsym", ELOOP},
+                                                          {"reletc/passwd", ELOOP},
+                                                          {"abssym", ELOOP},
+                                                          {"absetc/passwd", ELOOP},
+                                                          {"abscheeky/passwd", ELOOP},
+                                                          {"abscheeky/absself", ELOOP},
+                                                          {"cheeky/absself", ELOOP},
+                                                          {"cheeky/self", ELOOP},
+                                                          {"cheeky/garbageself", ELOOP},
+                                                          {"cheeky/abspasswd", ELOOP},
+                                                          {"cheeky/dotdotlink", ELOOP},
+                                                          {"cheeky/garbagelink", ELOOP},
+                                                          {"procexe", ELOOP},
+                                                          {"procroot/etc", ELOOP},
+                                                          {"mnt/self/self", ELOOP},
+                                                          {"creatlink", ELOOP},
+                                                          {"etc/passwd/x", ENOTDIR},
+                                                          {"none", ENOENT}};
+  for (const auto& [path, err] : cases) {
+    Result<UniqueFd> opened = sys::OpenAt2(tree.get(), path, O_PATH, sys::kResolveBeneath);
+    EXPECT_EQ(opened.ok() ? 0 : opened.error().err, err) << path;
+  }
+  // A link in the last place is returned itself with O_NOFOLLOW: only fstat tells.
+  UniqueFd link =
+      sys::OpenAt2(tree.get(), "relsym", O_PATH | O_NOFOLLOW, sys::kResolveBeneath).value();
+  EXPECT_TRUE(S_ISLNK(sys::Stat(link.get())->st_mode));
+}
+
+TEST_F(PathCasesTest, OneComponentIsOneComponentAlsoWithoutOpenat2) {
+  MakeLayout("tree");
+  for (int err : {0, ENOSYS, EPERM}) {
+    int status = test::InChild([&] {
+      if (err != 0 && !test::InstallFaults({{SYS_openat2, err}})) return 90;
+      UniqueFd tree = sys::Open(path_ + "/tree", O_RDONLY | O_DIRECTORY).value();
+      int wrong = 0;
+      for (const char* name : {"", ".", "..", "/", "etc/passwd", "etc/", "/etc", "../tree"})
+        wrong += OpenComponent(tree.get(), name, O_RDONLY).ok() ? 1 : 0;
+      for (const char* name : {"relsym", "reletc", "abssym", "procexe", "procroot", "creatlink"}) {
+        Result<UniqueFd> opened = OpenComponent(tree.get(), name, O_RDONLY);
+        wrong += !opened.ok() && opened.error().err == ELOOP ? 0 : 1;
+      }
+      wrong += OpenComponent(tree.get(), "etc", O_RDONLY | O_DIRECTORY).ok() ? 0 : 1;
+      return wrong;
+    });
+    EXPECT_EQ(status, 0) << err;
+  }
+}
+
+TEST_F(PathCasesTest, AMountInTheTreeIsNotEnteredFromAnySide) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  MakeLayout("agent/wiki");
+  for (int err : {0, ENOSYS, EPERM}) {
+    int status = test::InChild([&] {
+      const std::string mnt = agent() + "/wiki/mnt";
+      if (::unshare(CLONE_NEWNS) != 0 ||
+          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+          ::mount("tmpfs", mnt.c_str(), "tmpfs", 0, "") != 0)
+        return 91;
+      std::ofstream(mnt + "/page") << "of another file system";
+      if (err != 0 && !test::InstallFaults({{SYS_openat2, err}})) return 90;
+      UniqueFd wiki = sys::Open(agent() + "/wiki", O_RDONLY | O_DIRECTORY).value();
+      Result<UniqueFd> entered = OpenComponent(wiki.get(), "mnt", O_RDONLY | O_DIRECTORY);
+      if (entered.ok() || entered.error().err != EXDEV) return 1;
+      Result<Snapshot> snapshot = Run();
+      return snapshot.ok() && !Copied().contains("mnt/page") ? 0 : 2;
+    });
+    EXPECT_EQ(status, 0) << err;
+    EmptyTarget();
+  }
+}
+
+TEST_F(PathCasesTest, ALoopOfLinksIsNoWay) {
+  for (const auto& [name, target] : std::map<std::string, std::string>{
+           {"loop", "loop"}, {"one", "two"}, {"two", "three"}, {"three", "one"}}) {
+    fs::create_directories(agent() + "/wiki");
+    ASSERT_EQ(::symlink(target.c_str(), (agent() + "/wiki/" + name).c_str()), 0);
+    Result<PinnedPath> pinned = PinPath(agent() + "/wiki/" + name, {});
+    EXPECT_FALSE(pinned.ok());
+  }
+  EXPECT_EQ(PinPath(agent() + "/wiki/one", {}).error().err, ELOOP);
+  EXPECT_EQ(Run()->warnings.size(), 4U);
+  EXPECT_TRUE(Copied().empty());
+}
+
+// The same mount, but another device number: it must not be taken for a mount. Where the tests'
+// directory is not on btrfs (it is in the lab) any directory stands for it.
+TEST_F(PathCasesTest, ASubvolumeIsADirectory) {
+  struct statfs info = {};
+  ASSERT_EQ(::statfs(agent().c_str(), &info), 0);
+  if (info.f_type == BTRFS_SUPER_MAGIC) {
+    UniqueFd parent = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
+    struct btrfs_ioctl_vol_args arguments = {};
+    std::strcpy(arguments.name, "wiki");
+    ASSERT_EQ(::ioctl(parent.get(), BTRFS_IOC_SUBVOL_CREATE, &arguments), 0);
+  }
+  Put("agent/wiki/page", "page");
+  Snapshot snapshot = Run().value();
+  EXPECT_EQ(Entry(snapshot, "wiki").verdict, Verdict::kSafe);
+  EXPECT_EQ(Copied(), std::set<std::string>{"page"});
+}
+
+TEST_F(PathCasesTest, ASparseFileOfATebibyteIsRefusedBeforeAByteIsRead) {
+  constexpr off_t kTebibyte = off_t{1} << 40U;
+  Put("agent/wiki/large", "");
+  Put("agent/SKILLS/small", "small");
+  ASSERT_EQ(::truncate((agent() + "/wiki/large").c_str(), kTebibyte), 0);
+  Snapshot snapshot = Run().value();
+  EXPECT_EQ(Entry(snapshot, "wiki").verdict, Verdict::kSkip);
+  EXPECT_EQ(snapshot.bytes, 5U);
+  EmptyTarget();
+  Put("agent/SOUL.md", "");
+  ASSERT_EQ(::truncate((agent() + "/SOUL.md").c_str(), kTebibyte), 0);
+  EXPECT_EQ(Run().error().code, "agent_dir_unmountable");
+}
+
+// A file system that folds case finds SOUL.md by this name; the directory does not list it so.
+TEST_F(PathCasesTest, OnlyTheVeryBytesOfANameAreListed) {
+  for (const char* name : {"soul.md", "SOUL.MD", "SOUL.md ", "SOUL.md\n", "Wiki"})
+    Put(std::string("agent/") + name, "x");
+  Put("agent/IDENTITY.md", "x");
+  UniqueFd dir = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
+  EXPECT_EQ(ListedEntries(dir.get()).value(), std::set<std::string_view>{"IDENTITY.md"});
+  EXPECT_EQ(Entry(Run().value(), "SOUL.md").verdict, Verdict::kAbsent);
+}
+
+// What is opened is opened below its directory, never again by way of /proc/self/fd.
+TEST_F(PathCasesTest, WithoutProcTheSameIsCopied) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  Put("agent/SOUL.md", "soul");
+  Put("agent/wiki/page", "page");
+  ASSERT_EQ(::symlink("page", (agent() + "/wiki/link").c_str()), 0);
+  int status = test::InChild([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", "/proc", "tmpfs", 0, "") != 0)
+      return 91;
+    Result<Snapshot> snapshot = Run();
+    if (!snapshot.ok() || !snapshot->warnings.empty()) return 1;
+    if (Copied() != std::set<std::string>{"page", "link->"}) return 2;
+    // A relative path needs it, and is refused without.
+    return PinPath("agent", {}).ok() ? 3 : 0;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace taskcell::mounts
