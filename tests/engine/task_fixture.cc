@@ -30,7 +30,7 @@ void TaskFixture::SetUp() {
     TASKCELL_REQUIRE(!socket_.empty(), "needs a Docker engine (fixture.sh engine-up)");
     image_ = Text("taskcell-task-test:", ::getpid());
     auto made = test::Run({"python3", MAKE_IMAGE_PATH, socket_, image_,
-                     R"({"config":{},"files":{"/etc/empty":{"text":""}}})"});
+                           R"({"config":{},"files":{"/etc/empty":{"text":""}}})"});
     ASSERT_EQ(made.status, 0) << made.err;
   }
   Put("config.toml", Text("[taskcell]\nengine = \"", TASK_ENGINE, "\"\n[container.sandbox]\n",
