@@ -1,5 +1,6 @@
 #include "launcher/base/mount_info.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "launcher/base/text.h"
@@ -11,9 +12,9 @@ bool IsOctal(char c) { return c >= '0' && c <= '7'; }
 
 // The kernel writes space, tab, newline, backslash and '#' as a backslash and three octal digits.
 std::string Unescape(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  std::size_t at = std::min(text.find('\\'), text.size());
+  std::string out(text.substr(0, at));
+  for (; at < text.size(); ++at) {
     if (text[at] == '\\' && at + 3 < text.size() && text[at + 1] <= '3' && IsOctal(text[at + 1]) &&
         IsOctal(text[at + 2]) && IsOctal(text[at + 3])) {
       out += static_cast<char>((text[at + 1] - '0') * 64 + (text[at + 2] - '0') * 8 +
@@ -82,10 +83,12 @@ Result<std::vector<MountInfoLine>> ParseMountInfo(std::string_view text) {
 }
 
 bool HasMountOption(std::string_view options, std::string_view name) {
-  for (std::string_view each : Split(options, ',')) {
-    if (each == name) return true;
+  while (true) {
+    std::size_t end = options.find(',');
+    if (options.substr(0, end) == name) return true;
+    if (end == options.npos) return false;
+    options.remove_prefix(end + 1);
   }
-  return false;
 }
 
 }  // namespace taskcell

@@ -1,9 +1,15 @@
 #include "launcher/base/text.h"
 
+#include <algorithm>
+
 namespace taskcell {
 namespace {
 
 constexpr char kHex[] = "0123456789abcdef";
+constexpr std::size_t kUsualWords = 8;
+
+// A letter that Printable leaves as it is, and that stands for itself.
+bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }
 
 bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
@@ -44,6 +50,7 @@ std::optional<uint64_t> ParseHex(std::string_view text) {
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
+  parts.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), separator)) + 1);
   while (true) {
     std::size_t end = text.find(separator);
     parts.push_back(text.substr(0, end));
@@ -54,6 +61,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
 
 std::vector<std::string_view> Words(std::string_view text) {
   std::vector<std::string_view> words;
+  words.reserve(kUsualWords);
   std::size_t at = 0;
   while (at < text.size()) {
     while (at < text.size() && IsSpace(text[at])) ++at;
@@ -79,7 +87,9 @@ std::string Lower(std::string_view text) {
 }
 
 std::string Printable(std::string_view text) {
-  std::string out;
+  auto end_of_plain = std::find_if_not(text.begin(), text.end(), IsPlain);
+  std::string out(text.begin(), end_of_plain);
+  text.remove_prefix(out.size());
   auto hex = [&](unsigned char c) {
     out += "\\x";
     out += kHex[c >> 4U];

@@ -1,11 +1,9 @@
 #include "launcher/cell/compare.h"
 
-#include <sys/capability.h>
-
 #include <algorithm>
 
-#include "launcher/base/defer.h"
 #include "launcher/base/text.h"
+#include "launcher/cell/capability_names.h"
 #include "launcher/cell/compare_parts.h"
 #include "launcher/cell/denied_calls.h"
 #include "launcher/cell/engine_additions.h"
@@ -34,20 +32,6 @@ void CompareGroups(uint32_t gid, const std::vector<uint32_t>& groups, Mismatches
   bool harmless =
       std::all_of(groups.begin(), groups.end(), [&](uint32_t group) { return group == gid; });
   if (!harmless) found.Add("groups", "none", Join(groups));
-}
-
-// "cap_net_admin cap_sys_admin": the names libcap has for the bits, the number for one it does not
-// know.
-std::string CapabilityNames(uint64_t set) {
-  std::string names;
-  for (unsigned bit = 0; bit < 64; ++bit) {
-    if ((set >> bit & 1U) == 0) continue;
-    char* name = ::cap_to_name(static_cast<cap_value_t>(bit));
-    Defer release([name] { (void)::cap_free(name); });  // ignoring: it is ours, or null
-    names += names.empty() ? "" : " ";
-    names += name != nullptr ? std::string(name) : std::to_string(bit);
-  }
-  return names;
 }
 
 void CompareCapabilities(const std::array<uint64_t, 5>& sets, Mismatches& found) {
@@ -86,21 +70,20 @@ bool IsAsPlanned(const CellPlan& plan, const DeniedCallRule& rule, const DeniedC
 
 void CompareRow(const CellPlan& plan, const DeniedCallRule& rule, const InsideAttestation& seen,
                 Mismatches& found) {
-  std::string field = Text("denied:", rule.name);
-  std::vector<int32_t> allowed;
-  for (int32_t each : rule.allowed) {
-    if (each != 0) allowed.push_back(each);
-  }
   std::vector<const DeniedCall*> calls;
   for (const DeniedCall& call : seen.denied_calls) {
     if (call.name == rule.name) calls.push_back(&call);
   }
   if (calls.size() == 1 && IsAsPlanned(plan, rule, *calls[0])) return;
+  std::vector<int32_t> allowed;
+  for (int32_t each : rule.allowed) {
+    if (each != 0) allowed.push_back(each);
+  }
   std::vector<int32_t> results;
   for (const DeniedCall* call : calls) results.push_back(call->result);
   std::string text = results.empty() ? "not tried" : Text("outcome ", Join(results));
   if (results.size() == 1 && results[0] == 0) text = "it succeeded";
-  found.Add(std::move(field), Text("outcome ", Join(allowed)), std::move(text));
+  found.Add(Text("denied:", rule.name), Text("outcome ", Join(allowed)), std::move(text));
 }
 
 bool IsKnownRow(std::string_view name) {

@@ -218,13 +218,17 @@ std::string WhyNotSubmount(const PlannedMount& above, const MountInfoLine& line)
 
 void MountComparison::CompareUnplanned(const Mounted& mount) {
   const std::string& target = mount.line.mount_point;
-  std::string field = Text("mount:", Printable(target));
   const Addition* addition = FindAddition(engine_, plan_.root, target);
   const PlannedMount* above = engine_ == Engine::kNative ? PlannedAbove(target) : nullptr;
-  std::string wrong = Text(Printable(mount.line.type), ", ", mount.line.options);
-  if (above != nullptr) wrong = WhyNotSubmount(*above, mount.line);
-  if (addition != nullptr) wrong = WhyNotAddition(*addition, mount.line, mount.seen);
-  if (!wrong.empty()) found_.Add(field, "nothing of the kind", wrong);
+  std::string wrong;
+  if (addition != nullptr) {
+    wrong = WhyNotAddition(*addition, mount.line, mount.seen);
+  } else if (above != nullptr) {
+    wrong = WhyNotSubmount(*above, mount.line);
+  } else {
+    wrong = Text(Printable(mount.line.type), ", ", mount.line.options);
+  }
+  if (!wrong.empty()) found_.Add(Text("mount:", Printable(target)), "nothing of the kind", wrong);
 }
 
 void MountComparison::CompareRest() {

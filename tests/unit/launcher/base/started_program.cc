@@ -15,6 +15,16 @@ struct Global {
   ~Global() { (void)std::puts("destroyed"); }
 } g_global;
 
+int g_made = 0;
+struct Counted {
+  Counted() { ++g_made; }
+  ~Counted() { (void)std::puts("undone"); }
+};
+__attribute__((noinline)) const Counted& UsedFirstHere() {
+  static const Counted counted;
+  return counted;
+}
+
 // Not inlined, so that the buffer has a canary behind it.
 __attribute__((noinline)) void WritePast(std::size_t bytes) {
   volatile char buffer[16];
@@ -65,6 +75,10 @@ int main(int argc, char** argv) {
     std::printf("survived\n");
   } else if (std::strcmp(asked, "copies") == 0) {
     std::printf("%s\n", AllCopiesRight() ? "right" : "wrong");
+  } else if (std::strcmp(asked, "statics") == 0) {
+    std::printf("%d ", g_made);
+    bool same = &UsedFirstHere() == &UsedFirstHere();
+    std::printf("%d %d\n", g_made, same ? 1 : 0);
   } else if (std::strcmp(asked, "world") == 0) {
     const char* variable = std::getenv("STARTED_PROGRAM");  // NOLINT(concurrency-mt-unsafe)
     std::printf("%d %s %s %d %d\n", argc, argv[argc - 1], variable == nullptr ? "-" : variable,

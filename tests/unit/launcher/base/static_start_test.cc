@@ -29,6 +29,10 @@ TEST(StaticStartTest, MainFindsArgumentsEnvironmentAndWhatIsMadeBeforeIt) {
             "3 last - 42 1\ndestroyed\n");
 }
 
+TEST(StaticStartTest, AVariableStaticInAFunctionIsMadeOnceAndUndoneAtTheEnd) {
+  EXPECT_EQ(Ask("statics"), "0 1 1\nundone\ndestroyed\n");
+}
+
 TEST(StaticStartTest, TheStackIsGuardedByARandomCanaryWithAZeroByte) {
 #ifndef __x86_64__
   GTEST_SKIP() << "Skipped: the place of the canary is known on x86-64 only";
