@@ -37,6 +37,10 @@ extern Hook __init_array_end[];
 extern void (*__fini_array_start[])();
 extern void (*__fini_array_end[])();
 
+// glibc asks /proc where the program lies, for libraries that it might load. It loads none:
+// unknown.
+const char* _dl_get_origin() { return reinterpret_cast<const char*>(-1); }
+
 // What copying goes by, as it is before glibc knows better; the threshold it would compute from
 // these.
 extern long __x86_data_cache_size_half;
