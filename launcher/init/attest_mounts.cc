@@ -29,8 +29,10 @@ Status AddMount(const std::string& target, cell::InsideAttestation& seen) {
   mount.inode = info.st_ino;
   mount.mode = info.st_mode;
   if (target.starts_with("/dev/")) AddDevice(target, info, seen);
-  sys::FileSystem file_system = TRY(sys::FileSystemOf(file->get()));
-  if (file_system.type == TMPFS_MAGIC) seen.tmpfs.push_back({target, file_system.size_bytes});
+  if (S_ISDIR(info.st_mode)) {
+    sys::FileSystem file_system = TRY(sys::FileSystemOf(file->get()));
+    if (file_system.type == TMPFS_MAGIC) seen.tmpfs.push_back({target, file_system.size_bytes});
+  }
   seen.mounts.push_back(std::move(mount));
   return Ok();
 }

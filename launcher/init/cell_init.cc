@@ -89,7 +89,7 @@ Result<Witness> SendAttestation(const Options& options, std::span<const char* co
   confinement.nofile = options.nofile;
   confinement.file_bytes = options.file_bytes;
   confinement.landlock_abi = sys::LandlockAbi();
-  confinement.writable = TRY(WritableMounts(alone.mountinfo));
+  confinement.mountinfo = alone.mountinfo;  // read in the witness alone, in a copy of its own
   UniqueFd terminal;
   if (options.stdio == cell::JobStdio::kTerminal) {
     // First: the terminal is a device, too.

@@ -77,7 +77,7 @@ Status ApplyLandlock(const Confinement& confinement) {
   sys::LandlockScope handled = {known, 0, sys::kScopeAbstractUnix | sys::kScopeSignal};
   UniqueFd ruleset = TRY(sys::MakeLandlockRuleset(abi, handled));
   TRY(Grant(ruleset.get(), "/", kReadAndExecute));
-  for (const std::string& directory : confinement.writable) {
+  for (const std::string& directory : TRY(WritableMounts(confinement.mountinfo))) {
     TRY(Grant(ruleset.get(), directory, known & ~kMakeDevices & ~sys::kFsIoctlDevice));
   }
   TRY(GrantDevices(ruleset.get(), known));

@@ -13,11 +13,11 @@ namespace taskcell::init {
 
 // What a job is confined to, beyond what the cell itself is.
 struct Confinement {
-  std::vector<std::string> writable;  // directories: WritableMounts
-  uint64_t nofile = 0;                // RLIMIT_NOFILE; 0: as it is
-  uint64_t file_bytes = 0;            // RLIMIT_FSIZE; 0: as it is
-  int landlock_abi = 0;               // 0: the kernel has no Landlock
-  std::vector<sock_filter> filter;    // empty: the default one
+  std::string_view mountinfo;       // of the cell: WritableMounts
+  uint64_t nofile = 0;              // RLIMIT_NOFILE; 0: as it is
+  uint64_t file_bytes = 0;          // RLIMIT_FSIZE; 0: as it is
+  int landlock_abi = 0;             // 0: the kernel has no Landlock
+  std::vector<sock_filter> filter;  // empty: the default one
 };
 
 // Reads which mounts of the cell may be written: those mounted read-write, but for the root and for
@@ -28,8 +28,8 @@ Result<std::vector<std::string>> WritableMounts(std::string_view mountinfo);
 // (no core files), an oom_score_adj that makes it die before init, Landlock, no_new_privs and the
 // seccomp filter. It has its 0, 1 and 2 by now. `stage` names the step that failed.
 //
-// Landlock: everything visible can be read and executed; written only what `writable` names, the
-// terminal and the harmless devices, and the regular files the job was given as 0, 1 and 2. No
+// Landlock: everything visible can be read and executed; written only what WritableMounts names,
+// the terminal and the harmless devices, and the regular files the job was given as 0, 1 and 2. No
 // abstract socket and no process outside (init) can be reached (ABI 6).
 Status ConfineSelf(const Confinement& confinement, std::string_view& stage);
 
