@@ -10,6 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "tests/support/launch.h"
 
 namespace taskcell::test {
@@ -270,6 +273,130 @@ TEST_F(NativeAttackTest, ADeviceInARootDirectoryCannotBeOpened) {
   ExpectControl("open('" + rootfs + "/etc/zero')");
   Outcome inside = Python(Try("open('/etc/zero')"), {"--rootfs=" + rootfs, "--ro=/usr"});
   EXPECT_EQ(inside.out, "EACCES\n") << inside.err;
+}
+
+// Whoever made what is missing would make it in a root that is the hostile side's.
+TEST_F(NativeAttackTest, AMissingMountPointOfARootIsRefusedAndNothingIsMadeInIt) {
+  std::string rootfs = MakeRootfs();
+  std::string source = MakeFile("source/file", "x");
+  for (const char* name : {"", "/proc", "/dev", "/tmp", "/workspace", "/agent"})
+    ASSERT_EQ(::chown((rootfs + name).c_str(), user_->uid, user_->gid), 0);
+  for (const char* name : {"proc", "dev", "tmp", "workspace", "agent"}) {
+    SCOPED_TRACE(name);
+    std::string place = rootfs + "/" + name;
+    ASSERT_EQ(::rmdir(place.c_str()), 0);
+    Outcome ran = Launch({"--rootfs=" + rootfs, "--ro=" + scratch_ + "/source:/agent", "--",
+                          "/launch", "--version"});
+    EXPECT_EQ(ran.status, 125);
+    EXPECT_THAT(ran.err, HasSubstr(std::string("has no '/") + name + "'"));
+    EXPECT_FALSE(std::filesystem::exists(place));
+    EXPECT_EQ(PythonOutside("import os; os.mkdir('" + place + "'); print('made')").out, "made\n")
+        << "control";
+  }
+  Outcome whole = Launch(
+      {"--rootfs=" + rootfs, "--ro=" + scratch_ + "/source:/agent", "--", "/launch", "--version"});
+  EXPECT_EQ(whole.status, 0) << whole.err;
+}
+
+// A name with a line of its own in it, and what a terminal would take for commands.
+TEST_F(NativeAttackTest, HostileFileNamesReachNoTerminal) {
+  const std::string hostile = "x\x1b]0;owned\x07\ntaskcell-launch: all is well\xff";
+  std::string directory = scratch_ + "/names";
+  std::filesystem::create_directories(directory);
+  ASSERT_EQ(::mkfifo((directory + "/" + hostile).c_str(), 0666), 0);
+  std::string rootfs = MakeRootfs();
+  ASSERT_EQ(::mkfifo((rootfs + "/" + hostile).c_str(), 0666), 0);
+  Outcome control = test::Run({"/usr/bin/find", directory, "-type", "p"});
+  EXPECT_THAT(control.out, HasSubstr("\x1b]0;owned")) << "control";
+  const std::vector<std::vector<std::string>> launches = {
+      {"--ro=" + directory + ":/in", "--", "/bin/true"},
+      {"--rootfs=" + rootfs, "--", "/launch", "--version"},
+      {"--ro=" + directory + "/" + hostile + ":/in", "--", "/bin/true"},
+      {"--chdir=/" + hostile, "--", "/bin/true"},
+      {"--", "/no/" + hostile},
+      {"--" + hostile, "/bin/true"},
+      {"--hostname=" + hostile, "/bin/true"},
+      {"--report=/no/" + hostile, "/bin/true"},
+  };
+  for (const std::vector<std::string>& arguments : launches) {
+    Outcome ran = Launch(arguments);
+    SCOPED_TRACE(ran.err);
+    EXPECT_GE(ran.status, 125);
+    EXPECT_EQ(ran.err.find_first_of("\x1b\x07\xff"), std::string::npos);
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1);
+  }
+}
+
+TEST_F(NativeAttackTest, AHostileEnvironmentReachesNeitherLauncherNorCell) {
+  RunOptions options;
+  options.environment = {"LD_PRELOAD=/no/such/library.so",
+                         "LD_AUDIT=/no/such/audit.so",
+                         "LD_LIBRARY_PATH=/tmp",
+                         "GLIBC_TUNABLES=glibc.malloc.check=3",
+                         "GCONV_PATH=/tmp",
+                         "LOCPATH=/tmp",
+                         "TASKCELL_SECRET=canary",
+                         "IFS=/",
+                         "BASH_ENV=/tmp/x",
+                         "ENV=/tmp/x",
+                         "PYTHONPATH=/tmp",
+                         "PATH=/tmp/hostile"};
+  options.user = user_;
+  EXPECT_THAT(test::Run({"/bin/cat", "/proc/self/environ"}, options).err,
+              HasSubstr("cannot be preloaded"))
+      << "control";
+  Outcome ran = Launch({"--", "/usr/bin/env"}, options);
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(
+      ran.out,
+      "PATH=/usr/local/bin:/usr/bin:/bin\nHOME=/tmp/home\nTMPDIR=/tmp\nLANG=C.UTF-8\nTZ=UTC\n");
+}
+
+TEST_F(NativeAttackTest, AJobThatClosesEverythingAndLeavesIsTakenAlong) {
+  Outcome ran = Python(
+      "import os, time\n"
+      "if os.fork() == 0:\n"
+      "  os.setsid()\n"
+      "  if os.fork() == 0:\n"
+      "    os.closerange(0, 1024)\n"
+      "    time.sleep(1000)\n"
+      "os.closerange(0, 1024)\n"
+      "os._exit(7)\n");
+  EXPECT_EQ(ran.status, 7);
+}
+
+// Two cells of one user have one kernel uid: outside of cells that is enough to trace.
+TEST_F(NativeAttackTest, OneCellOfAUserReachesNoProcessOfAnother) {
+  const std::string marker = "victim-of-" + scratch_.substr(scratch_.rfind('-') + 1);
+  std::thread other([&] {
+    Outcome victim = Launch(
+        {"--timeout=10s", "--", "/usr/bin/python3", "-c", "import time; time.sleep(8)", marker});
+    EXPECT_EQ(victim.status, 0) << victim.err;
+  });
+  const std::string find =
+      "import glob, time\n"
+      "pid = 0\n"
+      "end = time.time() + 5\n"
+      "while not pid and time.time() < end:\n"
+      "  for name in glob.glob('/proc/[0-9]*/cmdline'):\n"
+      "    try: words = open(name, 'rb').read().split(b'\\0')\n"
+      "    except OSError: continue\n"
+      "    if b'" +
+      marker + "' in words and b'time.sleep(8)' in words[2]: pid = int(name.split('/')[2])\n";
+  Outcome control = PythonOutside(find + Try("call(101, 16, pid, 0, 0)"));  // PTRACE_ATTACH
+  EXPECT_EQ(control.out, "done\n") << control.err;
+  Outcome inside = Python(
+      "import ctypes, errno, os\n"
+      "libc = ctypes.CDLL(None, use_errno=True)\n"
+      "seen = set()\n"
+      "for pid in list(range(1, 400)) + [int(p) for p in os.listdir('/proc') if p.isdigit()]:\n"
+      "  for number, more in ((101, (16, pid, 0, 0)), (310, (pid, 0, 0, 0, 0, 0))):\n"
+      "    r = libc.syscall(number, *more)\n"
+      "    seen.add('done' if r >= 0 else errno.errorcode[ctypes.get_errno()])\n"
+      "print(sorted(seen), sorted(p for p in os.listdir('/proc') if p.isdigit()))\n");
+  EXPECT_EQ(inside.out, "['EPERM'] ['2']\n") << inside.err;
+  other.join();
 }
 
 }  // namespace

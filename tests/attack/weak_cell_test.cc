@@ -103,6 +103,7 @@ const std::set<std::string> kHeldAnyway = {
     "deadline-stop",
     "deadline-session",
     "deadline-vfork",
+    "deadline-without-descriptors",
     "cve-2021-30465-mount-target",
     "cve-2025-52565-root-dev",
     "cve-2025-52881-root-proc",

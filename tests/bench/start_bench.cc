@@ -142,6 +142,47 @@ void PrintProbeGoals(const Setting& setting, const Timing& podman_info, const Ti
               Percentile(timing.wall_us, 0.5) / kUsPerMs);
 }
 
+// `argv` run by `workers` shells at once, `each` times by every one.
+Contender Crowd(const Argv& argv, int workers, int each) {
+  std::string command;
+  for (const std::string& word : argv) command += ShellWord(word) + " ";
+  std::string script = Text("work() { i=0; while [ $i -lt ", each, " ]; do ", command,
+                            "|| exit 1; i=$((i+1)); done; }; n=0; while [ $n -lt ", workers,
+                            " ]; do work & pids=\"$pids $!\"; n=$((n+1)); done; "
+                            "for p in $pids; do wait $p || exit 1; done");
+  return {"", {"/bin/sh", "-c", script}, false, {}};
+}
+
+void PrintCrowds(const Setting& setting, const Timing& alone) {
+  constexpr int kRounds = 5;
+  constexpr int kAtOnce = 200;
+  constexpr int kWorkers = 2;
+  constexpr int kEach = 50;
+  constexpr double kUsPerSecond = 1e6;
+  const Argv launch = Launch(setting, {"--rootfs", setting.rootfs}, {"/bin/true"});
+  std::vector<Timing> timings =
+      Compare({Crowd(launch, kAtOnce, 1), Crowd(launch, kWorkers, kEach),
+               Crowd(Concat(BwrapRootfs(setting), {"/bin/true"}), kWorkers, kEach)},
+              kRounds, setting.user);
+  std::printf("\nmany at once, rootfs, medians of %d rounds:\n", kRounds);
+  for (const Timing& timing : timings) {
+    if (timing.failure.empty()) continue;
+    std::printf("  not measured: %s\n", timing.failure.c_str());
+    return;
+  }
+  std::printf("  %d launches at once: %.0f ms", kAtOnce,
+              Percentile(timings[0].wall_us, 0.5) / 1000);
+  if (alone.failure.empty()) {
+    std::printf(", processor time of each %.2f x one alone (wanted: at most 1.5)",
+                Percentile(timings[0].cpu_us, 0.5) / kAtOnce / Percentile(alone.cpu_us, 0.5));
+  }
+  auto a_second = [](const Timing& timing) {
+    return kWorkers * kEach * kUsPerSecond / Percentile(timing.wall_us, 0.5);
+  };
+  std::printf("\n  by %d workers: %.0f launches a second, %.2f x bwrap (wanted: at least 1.5)\n",
+              kWorkers, a_second(timings[1]), a_second(timings[1]) / a_second(timings[2]));
+}
+
 void PrintSizes(const Setting& setting) {
   std::printf("\n%-40s %9s %9s\n", "", "disk KiB", "RSS KiB");
   Contender sleeping = {
@@ -212,6 +253,7 @@ int Bench(const Setting& setting) {
   PrintGoals(timings[3], {{"the floor", timings[1], 1.7},
                           {"bwrap --unshare-all", timings[2], 1.1},
                           {"runc run", timings[6], 0.2}});
+  PrintCrowds(setting, timings[3]);
   PrintProbeGoals(setting, timings[probe], timings[probe + 1]);
   PrintSizes(setting);
   return 0;

@@ -47,6 +47,19 @@ Attempted LeaveSession(const Targets& targets) {
   return {};
 }
 
+// With no descriptor left nobody learns of its end by the end of a stream.
+Attempted CloseEverything(const Targets& targets) {
+  Result<sys::Cloned> cloned = sys::CloneProcess(0);
+  if (!cloned.ok()) return {cloned.error().err};
+  if (cloned->in_child) {
+    (void)sys::CloseRange(0, ~0U);  // ignoring: then it has some, and stays all the same
+    Outlive(targets);
+    sys::ExitNow(0);
+  }
+  Result<sys::ExitInfo> ended = cloned->child.Wait();
+  return {ended.ok() ? 0 : ended.error().err};
+}
+
 // The job's own process ends at once: what is left is nobody's child.
 Attempted ForkTwice(const Targets& targets) {
   for (int i = 0; i < 2; ++i) {
@@ -103,6 +116,13 @@ constexpr Payload kPayloads[] = {
      Control::kUser,
      {-SIGKILL},
      LeaveSession,
+     Way::kDeadline},
+    {"deadline-without-descriptors",
+     kTopic,
+     "stay past the deadline with every descriptor closed",
+     Control::kUser,
+     {-SIGKILL},
+     CloseEverything,
      Way::kDeadline},
     {"deadline-stop",
      kTopic,

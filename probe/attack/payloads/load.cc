@@ -103,6 +103,24 @@ Attempted FillFileInMemory(const Targets& targets) {
   return {};
 }
 
+// A file that is larger than what may be kept of it in memory: each page is brought in by being
+// looked at.
+Attempted FillPageCache(const Targets& targets) {
+  int64_t opened = OpenFile(targets.scratch, O_TMPFILE | O_RDWR);
+  if (opened < 0) return Of(opened, targets.scratch);
+  UniqueFd file(static_cast<int>(opened));
+  uint64_t size = targets.memory_bytes + kMemoryPast;
+  int64_t grown = Call(SYS_ftruncate, file.get(), size);
+  if (grown < 0) return Of(grown, "ftruncate");
+  int64_t mapped = Call(SYS_mmap, 0, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (mapped < 0) return Of(mapped, "mmap");
+  const auto* bytes = reinterpret_cast<const volatile char*>(mapped);
+  constexpr uint64_t kPage = 4096;
+  uint64_t sum = 0;
+  for (uint64_t at = 0; at < size; at += kPage) sum += static_cast<uint64_t>(bytes[at]);
+  return {0, Text(size >> 20U, " MiB looked at, sum ", sum)};
+}
+
 // Fills `socket` until it takes no more; how much that was.
 uint64_t FillSocket(int socket, const std::string& block) {
   uint64_t total = 0;
@@ -246,6 +264,12 @@ constexpr Payload kPayloads[] = {
      Control::kUser,
      {-SIGKILL, ENOMEM},
      FillFileInMemory},
+    {"page-cache-bomb",
+     kTopic,
+     "take more memory than its limit, as pages of a file",
+     Control::kUser,
+     {-SIGKILL, -SIGBUS},
+     FillPageCache},
     {"socket-buffer-bomb",
      kTopic,
      "take more memory than its limit, as bytes on their way",

@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,6 +11,8 @@
 #include <array>
 
 #include "launcher/cell/cell_plan.h"
+#include "launcher/cell/compare.h"
+#include "launcher/cgroup/observe.h"
 #include "launcher/native/gate_client.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
@@ -153,6 +157,79 @@ TEST_F(GatewayModeTest, ASourceThatWasReplacedIsRefused) {
   std::filesystem::rename(MakeFile("other", "replaced"), path);
   Started started = StartAsUser(cell::EncodePlan(plan));
   EXPECT_THAT(started.Line(), HasSubstr("replaced since"));
+}
+
+// What the launcher is handed differs in one field from what its cell is compared with.
+class DeviationTest : public GatewayModeTest {
+ protected:
+  cell::CellPlan Compared() const {
+    cell::CellPlan plan = Plan();
+    plan.limits.file_bytes = 1U << 20U;
+    std::string path = scratch_ + "/source";
+    if (!std::filesystem::exists(path)) MakeFile("source", "x");
+    struct stat info = {};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    plan.mounts.push_back({path, "/data", cell::EntryKind::kFile, info.st_dev, info.st_ino, false});
+    return plan;
+  }
+
+  std::vector<std::string> FieldsOf(const cell::CellPlan& made) {
+    Started started = StartAsUser(cell::EncodePlan(made));
+    std::string line = started.Line();
+    std::size_t at = line.find(R"("pid":)");
+    if (at == line.npos) return {line};
+    cell::Attestation seen;
+    native::GateClient gate(std::move(started.gate));
+    seen.inside = gate.ReceiveAttestation().value();
+    seen.outside = cgroup::Observe(static_cast<pid_t>(std::stol(line.substr(at + 6)))).value();
+    std::vector<std::string> fields;
+    for (const cell::Mismatch& mismatch : cell::Compare(Compared(), cell::Engine::kNative, seen))
+      fields.push_back(mismatch.field);
+    started.status.Reset();
+    (void)started.launcher.Wait();
+    return fields;
+  }
+};
+
+TEST_F(DeviationTest, InOneFieldIsThatMismatchAndNoOther) {
+  using Fields = std::vector<std::string>;
+  using Plan = cell::CellPlan&;
+  const std::pair<Fields, std::function<void(Plan)>> rows[] = {
+      {{}, [](Plan /*as compared*/) {}},
+      {{"uid"}, [](Plan p) { p.uid = 1501; }},
+      {{"gid"}, [](Plan p) { p.gid = 1501; }},
+      {{"hostname"}, [](Plan p) { p.hostname = "other"; }},
+      {{"limits.memory", "limits.memory_and_swap"},
+       [](Plan p) { p.limits.memory_bytes = uint64_t{32} << 20U; }},
+      {{"limits.pids"}, [](Plan p) { p.limits.pids = 33; }},
+      {{"limits.cpu"}, [](Plan p) { p.limits.cpu_millis = 501; }},
+      {{"limits.nofile"}, [](Plan p) { p.limits.nofile = 255; }},
+      {{"limits.file_size"}, [](Plan p) { p.limits.file_bytes = 2U << 20U; }},
+      {{"tmpfs:/tmp"}, [](Plan p) { p.tmpfs[0].size_bytes = 2U << 20U; }},
+      {{"tmpfs:/tmp"}, [](Plan p) { p.tmpfs[0].read_only = true; }},
+      {{"tmpfs:/tmp"}, [](Plan p) { p.tmpfs[0].mode = 0700; }},
+      {{"tmpfs:/workspace"}, [](Plan p) { p.tmpfs[1].exec = false; }},
+      {{"mount:/data"}, [](Plan p) { p.mounts[0].writable = true; }},
+      {{"mount:/data"}, [](Plan p) { p.mounts.clear(); }},
+      {{"mount:/more"},
+       [](Plan p) {
+         p.mounts.push_back(p.mounts[0]);
+         p.mounts[1].target = "/more";
+       }},
+  };
+  for (const auto& [fields, change] : rows) {
+    cell::CellPlan made = Compared();
+    change(made);
+    EXPECT_EQ(FieldsOf(made), fields);
+  }
+}
+
+TEST_F(DeviationTest, AnotherFilterIsSeenWhateverItDenies) {
+  cell::CellPlan made = Compared();
+  const sock_filter allow_all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  made.filter.assign(reinterpret_cast<const char*>(&allow_all), sizeof allow_all);
+  EXPECT_THAT(FieldsOf(made), testing::AllOf(testing::Contains("seccomp.filter"),
+                                             testing::Contains("denied:mount")));
 }
 
 }  // namespace
