@@ -41,6 +41,10 @@ class Build {
   // There is no cgroup: waits until the child has made everything else.
   Status Try();
 
+  // After one of these failed: whether it was for want of a mount call that mount(2) can stand in
+  // for.
+  bool lacks_mount_calls() const { return lacks_mount_calls_; }
+
   sys::Child& child() { return child_; }
   bool proc_is_subset() const { return proc_is_subset_; }
   bool keyring_stays() const { return keyring_stays_; }
@@ -56,6 +60,7 @@ class Build {
   Status handed_ = Ok();
   bool proc_is_subset_ = false;
   bool keyring_stays_ = false;
+  bool lacks_mount_calls_ = false;
 };
 
 // A hard limit below the job's could not be raised by init, which has no capability.
@@ -141,6 +146,16 @@ Status Build::Try() {
   return ReadReports(true);
 }
 
+// EPERM is what a filter of an outer container answers; it may as well be meant, which trying
+// mount(2) shows.
+bool IsForWantOfMountCalls(const ChildReport& report) {
+  constexpr Stage kMounting[] = {Stage::kSources, Stage::kRoot, Stage::kProc, Stage::kDevices,
+                                 Stage::kMounts};
+  bool mounting =
+      std::find(std::begin(kMounting), std::end(kMounting), report.stage) != std::end(kMounting);
+  return mounting && (report.err == ENOSYS || report.err == EPERM);
+}
+
 // Reads the child's reports until it executed taskcell-init or gave up.
 Status Build::ReadReports(bool trial) {
   bool ready = false;
@@ -162,6 +177,7 @@ Status Build::ReadReports(bool trial) {
         break;
       case ChildReport::Type::kFailure: {
         Error error = ErrorOf(report);
+        lacks_mount_calls_ = IsForWantOfMountCalls(report);
         // What the plan or its sources do wrong is not for the namespaces to explain.
         bool denied = error.kind == Kind::kDenied && report.stage != Stage::kSources;
         return denied ? ExplainNamespaceFault(std::move(error)) : std::move(error);
@@ -222,11 +238,15 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   if (afterwards) cgroup.emplace(MakeCgroup(orders));
   if (cgroup->ok()) build->Give(cgroup->value(), cgroup_fd < 0);
   TRY(CheckRoot(*orders.plan, child.outside));
-  if (!cgroup->ok()) {
-    TRY(build->Try());
-    return std::move(*cgroup).error();
+  Status finished = cgroup->ok() ? build->Finish() : build->Try();
+  if (!finished.ok() && build->lacks_mount_calls()) {
+    child.classic_mounts = true;
+    build = TRY(Build::Start(child, cgroup_fd));
+    if (cgroup->ok()) build->Give(cgroup->value(), cgroup_fd < 0);
+    finished = cgroup->ok() ? build->Finish() : build->Try();
   }
-  TRY(build->Finish());
+  TRY(std::move(finished));
+  if (!cgroup->ok()) return std::move(*cgroup).error();
   return NativeCell(std::move(build->child()), std::move(*cgroup).value(), child.outside,
                     build->proc_is_subset(), build->keyring_stays());
 }

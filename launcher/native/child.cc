@@ -40,7 +40,7 @@ class Child {
   Status EnterCgroup();
   Status EnterCgroupBeforeIds() { return KeepsIds() ? Ok() : EnterCgroup(); }
   Status EnterCgroupLast() { return KeepsIds() ? EnterCgroup() : Ok(); }
-  Status StopPropagation() { return sys::MakeAllMountsPrivate(); }
+  Status StopPropagation();
   Status TakeSources();
   Status BecomeInsideIds();
   void LeaveKeyring();
@@ -98,6 +98,13 @@ Status Child::EnterCgroup() {
   Status both = sys::Unshare(CLONE_NEWCGROUP | CLONE_NEWTIME);
   if (both.ok() || both.error().err != EINVAL) return both;
   return sys::Unshare(CLONE_NEWCGROUP);
+}
+
+Status Child::StopPropagation() {
+  TRY(sys::MakeAllMountsPrivate());
+  if (!orders_.classic_mounts) return Ok();
+  std::string stage = TRY(FindStage(plan_));
+  return sys::UseClassicMounts(stage, plan_.uid, plan_.gid);
 }
 
 // Everything that is opened on the host is opened here, still under the caller's own kernel ids.

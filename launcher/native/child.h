@@ -22,8 +22,9 @@ struct ChildOrders {
   int report = -1;                        // write end for ChildReport, CLOEXEC
   const sigset_t* signal_mask = nullptr;  // restored before exec
   cell::JobStdio stdio = cell::JobStdio::kRelay;
-  int filter = -1;  // holds the plan's own; -1: it has none
-  int output = -1;  // become 1 and 2; -1: as they are
+  bool classic_mounts = false;  // by mount(2) alone: one of the newer calls is missing
+  int filter = -1;              // holds the plan's own; -1: it has none
+  int output = -1;              // become 1 and 2; -1: as they are
   int errors = -1;
 };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "launcher/base/text.h"
@@ -54,7 +55,34 @@ Result<MountSource> Take(const cell::PlannedMount& mount) {
   return MountSource{mount.target, mount.kind, TRY(Clone(pin.get(), mount.writable))};
 }
 
+// Of the Filesystem Hierarchy Standard, without those the host root is made from.
+constexpr const char* kStages[] = {"/mnt", "/media", "/srv", "/opt", "/boot", "/home", "/sys"};
+
+bool IsUsed(const cell::CellPlan& plan, std::string_view directory) {
+  if (cell::IsAtOrBelow(plan.root_source, directory)) return true;
+  return std::any_of(plan.mounts.begin(), plan.mounts.end(), [&](const cell::PlannedMount& mount) {
+    return cell::IsAtOrBelow(mount.source, directory);
+  });
+}
+
 }  // namespace
+
+Result<std::string> FindStage(const cell::CellPlan& plan) {
+  for (const char* directory : kStages) {
+    if (IsUsed(plan, directory)) continue;
+    Result<UniqueFd> found = PinPath(directory);
+    bool elsewhere = !found.ok() && (found.error().err == ENOENT || found.error().err == ELOOP);
+    if (elsewhere) continue;
+    UniqueFd pin = TRY(std::move(found));
+    if (S_ISDIR(TRY(sys::Stat(pin.get())).st_mode)) return std::string(directory);
+  }
+  return Error(
+      Kind::kUnsupported,
+      "this kernel or a filter lacks the newer mount calls (open_tree, move_mount, fsopen, "
+      "mount_setattr), and mount(2) needs a directory to work in: none of /mnt, /media, "
+      "/srv, /opt, /boot, /home and /sys is there and free of what the cell is made from. "
+      "Make an empty /mnt");
+}
 
 Result<UniqueFd> PinPath(const std::string& path) {
   return sys::OpenAt2(AT_FDCWD, path, O_PATH, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);

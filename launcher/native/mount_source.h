@@ -24,6 +24,10 @@ struct DetachedMount {
   UniqueFd tree;
 };
 
+// A directory of the host that nothing of the plan is in or below, for sys::UseClassicMounts to
+// cover in the calling mount namespace.
+Result<std::string> FindStage(const cell::CellPlan& plan);
+
 // Opens `path` of the calling mount namespace following no link of any kind (openat2), O_PATH.
 Result<UniqueFd> PinPath(const std::string& path);
 

@@ -93,7 +93,8 @@ Result<bool> Supervisor::EndAtDeadline() {
 
 Status Supervisor::Kill() {
   killed_ = true;
-  TRY(cell_.cgroup().Kill());
+  // ignoring: with init, process 1 of the cell's pid namespace, go all the others
+  (void)cell_.cgroup().Kill();
   return cell_.init().Signal(SIGKILL);
 }
 

@@ -5,11 +5,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "launcher/base/text.h"
+#include "launcher/sys/classic_mount.h"
 #include "launcher/sys/failure.h"
 
 namespace taskcell::sys {
 namespace {
+
+// Empty but where UseClassicMounts was called.
+std::optional<ClassicMounts>& Classic() {
+  static std::optional<ClassicMounts> classic;
+  return classic;
+}
 
 int Descriptor(long result) { return static_cast<int>(result); }
 
@@ -21,8 +30,14 @@ std::string OptionText(const char* type, const FileSystemOption& option) {
 
 }  // namespace
 
+Status UseClassicMounts(const std::string& directory, uid_t uid, gid_t gid) {
+  Classic().emplace(TRY(ClassicMounts::Make(directory, uid, gid)));
+  return Ok();
+}
+
 Result<UniqueFd> MakeFileSystem(const char* type, std::initializer_list<FileSystemOption> options,
                                 uint64_t attributes) {
+  if (Classic()) return Classic()->MakeFileSystem(type, options, attributes);
   int context = Descriptor(::syscall(SYS_fsopen, type, FSOPEN_CLOEXEC));
   if (context < 0) return Failure(Text("fsopen ", type));
   UniqueFd owner(context);
@@ -39,6 +54,7 @@ Result<UniqueFd> MakeFileSystem(const char* type, std::initializer_list<FileSyst
 }
 
 Result<UniqueFd> CloneMount(int fd, bool recursive) {
+  if (Classic()) return Classic()->Clone(fd, recursive);
   unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH;
   if (recursive) flags |= AT_RECURSIVE;
   int mount = Descriptor(::syscall(SYS_open_tree, fd, "", flags));
@@ -47,6 +63,7 @@ Result<UniqueFd> CloneMount(int fd, bool recursive) {
 }
 
 Result<UniqueFd> CloneMountAt(int dir_fd, const char* path) {
+  if (Classic()) return Classic()->CloneAt(dir_fd, path);
   constexpr unsigned kFlags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW;
   int mount = Descriptor(::syscall(SYS_open_tree, dir_fd, path, kFlags));
   if (mount < 0) return Failure(Text("open_tree clone '", path, "'"));
@@ -54,6 +71,10 @@ Result<UniqueFd> CloneMountAt(int dir_fd, const char* path) {
 }
 
 Status SetMountAttributes(int fd, uint64_t set, uint64_t clear, bool recursive) {
+  if (Classic()) {
+    if (clear == 0) return ClassicMounts::SetAttributes(fd, set, recursive);
+    return Error(Kind::kInternal, "mount(2) is only used to add attributes");
+  }
   struct mount_attr attributes = {};
   attributes.attr_set = set;
   attributes.attr_clr = clear;
@@ -73,6 +94,7 @@ Status MapMountIds(int mount_fd, int user_ns_fd) {
 }
 
 Status AttachMount(int mount_fd, int target_fd) {
+  if (Classic()) return ClassicMounts::Attach(mount_fd, target_fd);
   if (::syscall(SYS_move_mount, mount_fd, "", target_fd, "",
                 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
     return Failure(Text("move_mount (fd ", mount_fd, ")"));
@@ -80,6 +102,7 @@ Status AttachMount(int mount_fd, int target_fd) {
 }
 
 Status AttachMountAt(int mount_fd, int dir_fd, const char* name) {
+  if (Classic()) return ClassicMounts::AttachAt(mount_fd, dir_fd, name);
   if (::syscall(SYS_move_mount, mount_fd, "", dir_fd, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
     return Failure(Text("move_mount to '", name, "' (dir fd ", dir_fd, ")"));
   return Ok();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -11,6 +13,11 @@ namespace taskcell::sys {
 
 // The mount calls, descriptor based (fsopen(2), open_tree(2), move_mount(2), mount_setattr(2)):
 // nothing here takes a path twice. Attributes are MOUNT_ATTR_* of <sys/mount.h>.
+
+// From here on this process does all of it by mount(2), over a stage at `directory`
+// (classic_mount.h): for a kernel or a filter that lacks one of the calls. The ids are ones that
+// the caller's user namespace maps and that it may take.
+Status UseClassicMounts(const std::string& directory, uid_t uid, gid_t gid);
 
 // One fsconfig(2) string option, or a flag where `value` is nullptr.
 struct FileSystemOption {

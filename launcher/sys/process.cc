@@ -76,9 +76,11 @@ void Child::KillAndReap() {
 }
 
 Status Child::Signal(int signal) const {
-  if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0) < 0)
-    return Failure(Text("pidfd_send_signal ", signal, " (pid ", pid_, ")"));
-  return Ok();
+  if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0) == 0) return Ok();
+  int err = errno;
+  bool forbidden = valid() && (err == ENOSYS || err == EPERM);
+  if (forbidden && ::kill(pid_, signal) == 0) return Ok();
+  return FailureOf(err, Text("pidfd_send_signal ", signal, " (pid ", pid_, ")"));
 }
 
 Result<ExitInfo> Child::Wait() {

@@ -34,7 +34,8 @@ class Child {
   int pidfd() const { return pidfd_.get(); }
   bool valid() const { return pid_ > 0; }
 
-  // pidfd_send_signal(2). ESRCH is an Error: the child has ended.
+  // pidfd_send_signal(2), or kill(2) where that is missing or forbidden: the number is this child's
+  // until it is reaped. ESRCH is an Error: the child has ended.
   Status Signal(int signal) const;
 
   // Waits until the child ended and reaps it; the object is empty afterwards.

@@ -2,10 +2,14 @@
 // name, and never run weaker in silence.
 #include <gmock/gmock.h>
 #include <linux/landlock.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "launcher/base/text.h"
 #include "tests/support/launch.h"
 #include "tests/support/syscall_faults.h"
 
@@ -48,20 +52,107 @@ TEST_F(DegradedNativeTest, WithoutOpenat2TheLaunchIsRefused) {
 }
 
 TEST_F(DegradedNativeTest, WithoutLandlockTheCellRunsAndItsOtherWallsHold) {
-  for (int err : {ENOSYS, EOPNOTSUPP}) {
+  for (int err : {ENOSYS, EOPNOTSUPP, EPERM}) {
     Outcome ran = Without({{SYS_landlock_create_ruleset, err}});
     EXPECT_EQ(ran.status, 0) << ran.err;
     EXPECT_EQ(ran.out, "ran\n");
   }
 }
 
-TEST_F(DegradedNativeTest, WithoutTheNewMountCallsTheLaunchIsRefusedByStage) {
-  for (int number : {SYS_fsopen, SYS_open_tree, SYS_move_mount, SYS_mount_setattr}) {
-    Outcome ran = Without({{number, ENOSYS}});
-    EXPECT_EQ(ran.status, 125);
-    EXPECT_THAT(ran.err, HasSubstr("stage '"));
-    EXPECT_EQ(ran.out, "");
+TEST_F(DegradedNativeTest, WithoutSignalsByPidfdAProgramIsStillEndedInTime) {
+  for (int err : {ENOSYS, EPERM}) {
+    RunOptions options;
+    options.in_child = [err] {
+      if (!InstallFaults({{SYS_pidfd_send_signal, err}})) ::_exit(90);
+    };
+    Outcome ran = Launch({"--timeout=200ms", "--kill-after=100ms", "--", "/bin/sh", "-c",
+                          "trap '' TERM; echo ran; sleep 1000"},
+                         options);
+    EXPECT_EQ(ran.status, 124) << ran.err;
+    EXPECT_EQ(ran.out, "ran\n");
   }
+}
+
+constexpr long kMountCalls[] = {SYS_fsopen, SYS_open_tree, SYS_move_mount, SYS_mount_setattr};
+
+TEST_F(DegradedNativeTest, WithoutOneOfTheNewerMountCallsTheOldOneServes) {
+  for (long number : kMountCalls) {
+    for (int err : {ENOSYS, EPERM}) {
+      Outcome ran = Without({{static_cast<int>(number), err}});
+      EXPECT_EQ(ran.status, 0) << number << ": " << ran.err;
+      EXPECT_EQ(ran.out, "ran\n");
+    }
+  }
+}
+
+// Mount points, file systems and options of a cell, without what differs from cell to cell.
+std::string MountsOf(const Outcome& ran) {
+  std::vector<std::string> lines;
+  for (std::string_view line : Split(Trim(ran.out), '\n')) {
+    std::vector<std::string_view> words = Words(line);
+    if (words.size() < 8) continue;
+    lines.push_back(Text(words[3], " ", words[4], " ", words[5], " ", words[7]));
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+// In a mount namespace of its own, where a source has another mount below it.
+class ClassicMountsTest : public DegradedNativeTest {
+ protected:
+  Outcome Show(const std::vector<std::string>& arguments, bool with_calls) const {
+    std::string below = scratch_ + "/source/below";
+    std::filesystem::create_directories(below);
+    RunOptions options;
+    options.in_child = [below, with_calls] {
+      std::vector<SyscallFault> faults;
+      for (long number : kMountCalls) faults.push_back({static_cast<int>(number), ENOSYS});
+      bool ready = ::unshare(CLONE_NEWNS) == 0 &&
+                   ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                   ::mount("test", below.c_str(), "tmpfs", MS_NOEXEC, "size=64k") == 0 &&
+                   (with_calls || InstallFaults(faults));
+      if (!ready) ::_exit(90);
+    };
+    return LaunchAsRoot(arguments, options);
+  }
+};
+
+TEST_F(ClassicMountsTest, TheMountsAreTheSameAndWhatIsBelowASourceIsReadOnlyToo) {
+  std::vector<std::string> arguments = {"--ro=" + scratch_ + "/source:/in",
+                                        "--bind-rw=" + MakeFile("file", "x") + ":/file",
+                                        "--tmpfs=/more:1M",
+                                        "--",
+                                        "/bin/cat",
+                                        "/proc/self/mountinfo"};
+  Outcome with = Show(arguments, true);
+  ASSERT_EQ(with.status, 0) << with.err;
+  EXPECT_THAT(MountsOf(with), HasSubstr("/ /in/below ro,nosuid,nodev,noexec,relatime"));
+  Outcome without = Show(arguments, false);
+  ASSERT_EQ(without.status, 0) << without.err;
+  EXPECT_EQ(MountsOf(without), MountsOf(with));
+}
+
+TEST_F(ClassicMountsTest, ARootDirectoryIsMountedThatWayAndItsLinksAreStillRefused) {
+  std::string rootfs = MakeRootfs();
+  Outcome ran = Show({"--rootfs=" + rootfs, "--", "/launch", "--version"}, false);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("taskcell-launch"));
+  std::filesystem::remove(rootfs + "/workspace");
+  std::filesystem::create_symlink("/etc", rootfs + "/workspace");
+  Outcome refused = Show({"--rootfs=" + rootfs, "--", "/launch", "--version"}, false);
+  EXPECT_EQ(refused.status, 125);
+  EXPECT_THAT(refused.err, HasSubstr("symbolic link"));
+}
+
+TEST_F(ClassicMountsTest, ASourceInTheFirstPlaceForTheStageIsStillThere) {
+  std::string directory = "/mnt/taskcell-stage-test";
+  ASSERT_TRUE(std::filesystem::create_directory(directory));
+  std::ofstream(directory + "/file") << "seen";
+  Outcome ran = Show({"--ro=" + directory + ":/in", "--", "/bin/cat", "/in/file"}, false);
+  EXPECT_EQ(ran.out, "seen") << ran.err;
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

@@ -46,10 +46,10 @@ TEST_F(StageTest, EachStageIsNamedWhenItFails) {
   const StageRow rows[] = {
       {"cgroup", {SYS_unshare, EPERM}},
       {"mount propagation", {SYS_mount, EACCES}},
-      {"mount sources", {SYS_open_tree, EPERM}},
+      {"mount sources", {SYS_open_tree, EACCES}},
       {"ids", {SYS_setgroups, EPERM}, true},
-      {"root", {SYS_fsopen, EPERM}},
-      {"proc", {SYS_fsopen, EPERM}, false, true},
+      {"root", {SYS_fsopen, EACCES}},
+      {"proc", {SYS_fsopen, EACCES}, false, true},
       // The only write of four bytes that root's launch makes is the last of the sysctls.
       {"sysctls", {SYS_write, EPERM, 2, 4}, true},
       {"devices", {SYS_symlinkat, EPERM}, false, true},
