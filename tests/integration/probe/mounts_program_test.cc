@@ -30,7 +30,7 @@ class MountsProgramTest : public TreeTest {
   Outcome Mounts(std::vector<std::string> arguments, std::function<void()> in_child = {}) const {
     arguments.insert(arguments.begin(), {Program("taskcell-probe"), "mounts"});
     RunOptions options;
-    options.directory = path_;
+    options.directory = path();
     options.in_child = std::move(in_child);
     return test::Run(arguments, options);
   }
@@ -210,11 +210,11 @@ TEST_F(MountsProgramTest, WithoutOpenat2TheAuditFindsTheSame) {
 
 TEST_F(MountsProgramTest, ADirectoryOnTheWayThatOthersMayWriteIsAFindingOfEveryPolicy) {
   Put("tree/SOUL.md", "x");
-  ASSERT_EQ(::chmod(path_.c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(path().c_str(), 0777), 0);
   for (const char* policy : {"agent", "strict", "bind"}) {
     Outcome ran = Mounts({"--policy", policy, "tree"});
     EXPECT_EQ(ran.status, 1) << policy;
-    EXPECT_THAT(ran.out, HasSubstr("ancestor_writable  " + path_)) << policy;
+    EXPECT_THAT(ran.out, HasSubstr("ancestor_writable  " + path())) << policy;
   }
 }
 

@@ -47,7 +47,7 @@ class PathCasesTest : public SnapshotTest {
  protected:
   // The kernel's tree in `top`, without its mount.
   void MakeLayout(const std::string& top) const {
-    const std::string at = path_ + "/" + top;
+    const std::string at = path() + "/" + top;
     for (const char* name : {"/root", "/mnt", "/etc", "/cheeky"}) fs::create_directories(at + name);
     Put(top + "/etc/passwd", "the tree's own");
     Put(top + "/cheeky/passwd", "the tree's own");
@@ -109,7 +109,7 @@ TEST_F(PathCasesTest, OfTheKernelsLayoutOnlyLinksThatStayInsideAreKept) {
 
 TEST_F(PathCasesTest, APathBelowADirectoryFollowsNoLinkAndLeavesItNowhere) {
   MakeLayout("tree");
-  UniqueFd tree = sys::Open(path_ + "/tree", O_RDONLY | O_DIRECTORY).value();
+  UniqueFd tree = sys::Open(path() + "/tree", O_RDONLY | O_DIRECTORY).value();
   // 0: what is there is opened.
   const std::vector<std::pair<std::string, int>> cases = {{"root", 0},
                                                           {"etc", 0},
@@ -155,7 +155,7 @@ TEST_F(PathCasesTest, OneComponentIsOneComponentAlsoWithoutOpenat2) {
   for (int err : {0, ENOSYS, EPERM}) {
     int status = test::InChild([&] {
       if (err != 0 && !test::InstallFaults({{SYS_openat2, err}})) return 90;
-      UniqueFd tree = sys::Open(path_ + "/tree", O_RDONLY | O_DIRECTORY).value();
+      UniqueFd tree = sys::Open(path() + "/tree", O_RDONLY | O_DIRECTORY).value();
       int wrong = 0;
       for (const char* name : {"", ".", "..", "/", "etc/passwd", "etc/", "/etc", "../tree"})
         wrong += OpenComponent(tree.get(), name, O_RDONLY).ok() ? 1 : 0;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,33 +12,24 @@
 #include "launcher/mounts/snapshot.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
+#include "tests/support/temp_directory.h"
 
 namespace taskcell::mounts {
 
 namespace fs = std::filesystem;
 
 // A directory "agent", the empty directory "target" for its snapshot, and a secret beside them.
-class SnapshotTest : public testing::Test {
+class SnapshotTest : public testing::Test, protected test::TempDirectory {
  protected:
-  void SetUp() override {
-    ASSERT_NE(::mkdtemp(path_.data()), nullptr);
+  SnapshotTest() : TempDirectory("snapshot-test") {
     fs::create_directories(agent());
     fs::create_directories(target());
-    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
-    fs::create_directories(path_ + "/outside");
+    EXPECT_EQ(::chmod(target().c_str(), 0700), 0);
     Put("outside/key", "the host's secret");
   }
-  void TearDown() override {
-    UniqueFd tmp = sys::Open("/tmp", O_RDONLY | O_DIRECTORY).value();
-    EXPECT_TRUE(RemoveTree(tmp.get(), path_.substr(5)).ok());
-  }
 
-  std::string agent() const { return path_ + "/agent"; }
-  std::string target() const { return path_ + "/target"; }
-  void Put(const std::string& name, std::string_view content) const {
-    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
-    std::ofstream(path_ + "/" + name, std::ios::binary) << content;
-  }
+  std::string agent() const { return At("agent"); }
+  std::string target() const { return At("target"); }
   static std::string Get(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -55,8 +45,6 @@ class SnapshotTest : public testing::Test {
     ADD_FAILURE() << "no entry " << name;
     return {};
   }
-
-  std::string path_ = "/tmp/taskcell-snapshot-test-XXXXXX";
 };
 
 }  // namespace taskcell::mounts

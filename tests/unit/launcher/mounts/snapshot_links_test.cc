@@ -18,14 +18,6 @@ namespace {
 
 class SnapshotLinksTest : public SnapshotTest {
  protected:
-  void Link(const std::string& to, const std::string& name) const {
-    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
-    ASSERT_EQ(::symlink(to.c_str(), (path_ + "/" + name).c_str()), 0);
-  }
-  void HardLink(const std::string& from, const std::string& to) const {
-    fs::create_directories(fs::path(path_ + "/" + to).parent_path());
-    ASSERT_EQ(::link((path_ + "/" + from).c_str(), (path_ + "/" + to).c_str()), 0);
-  }
   // Past the time within which a change of links may leave no trace.
   static void LetTheClockTick() { ::usleep(150'000); }
   // What stands in the snapshot: files with their text, links with their target.
@@ -54,7 +46,7 @@ TEST_F(SnapshotLinksTest, SymbolicLinksAreKeptOnlyWhereTheyStayInTheSnapshot) {
   Link("dir", "agent/wiki/folder");
   Link("../agent.toml", "agent/wiki/config");
   Link("../../outside/key", "agent/wiki/out");
-  Link(path_ + "/agent/wiki/page", "agent/wiki/absolute");
+  Link(path() + "/agent/wiki/page", "agent/wiki/absolute");
   Link("out", "agent/wiki/by-way-of-out");
   Link("nowhere", "agent/wiki/dangling");
   Link("loop", "agent/wiki/loop");
@@ -239,9 +231,9 @@ TEST_F(SnapshotLinksTest, AMountOverAFileOrADirectoryIsNamedAlsoWithoutOpenat2) 
     int status = test::InChild([&] {
       if (::unshare(CLONE_NEWNS) != 0 ||
           ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-          ::mount((path_ + "/outside/key").c_str(), (agent() + "/SOUL.md").c_str(), nullptr,
+          ::mount((path() + "/outside/key").c_str(), (agent() + "/SOUL.md").c_str(), nullptr,
                   MS_BIND, nullptr) != 0 ||
-          ::mount((path_ + "/outside").c_str(), (agent() + "/wiki").c_str(), nullptr, MS_BIND,
+          ::mount((path() + "/outside").c_str(), (agent() + "/wiki").c_str(), nullptr, MS_BIND,
                   nullptr) != 0)
         return 91;
       if (err != 0 && !test::InstallFaults({{SYS_openat2, err}})) return 90;

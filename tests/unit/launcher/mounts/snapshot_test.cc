@@ -55,7 +55,7 @@ TEST_F(SnapshotTest, EveryFormOfSymbolicLinkIsLeftOut) {
   Put("agent/real.md", "ok");
   Put("agent/GEMINI.md", "ok");
   const std::map<std::string, std::string> links = {{"SOUL.md", "../outside/key"},
-                                                    {"IDENTITY.md", path_ + "/outside/key"},
+                                                    {"IDENTITY.md", path() + "/outside/key"},
                                                     {"CLAUDE.md", "nowhere"},
                                                     {"AGENTS.md", "real.md"},
                                                     {"wiki", "docs"},
@@ -74,8 +74,8 @@ TEST_F(SnapshotTest, EveryFormOfSymbolicLinkIsLeftOut) {
 
 TEST_F(SnapshotTest, HardLinksAreLeftOutAtTheTopAndInside) {
   fs::create_directories(agent() + "/wiki");
-  ASSERT_EQ(::link((path_ + "/outside/key").c_str(), (agent() + "/SOUL.md").c_str()), 0);
-  ASSERT_EQ(::link((path_ + "/outside/key").c_str(), (agent() + "/wiki/key").c_str()), 0);
+  ASSERT_EQ(::link((path() + "/outside/key").c_str(), (agent() + "/SOUL.md").c_str()), 0);
+  ASSERT_EQ(::link((path() + "/outside/key").c_str(), (agent() + "/wiki/key").c_str()), 0);
   Put("agent/wiki/page", "page");
   Snapshot snapshot = Run().value();
   EXPECT_EQ(Entry(snapshot, "SOUL.md").reason, Reason::kHardlink);
@@ -150,12 +150,12 @@ TEST_F(SnapshotTest, FileOfExactlyTheByteBoundIsCopiedAndOneByteMoreRefusesTheDi
 TEST_F(SnapshotTest, DirectoryOverTheDepthBoundIsLeftOutWhole) {
   std::string deep = "agent/wiki";
   for (int level = 1; level < kMaxSnapshotDepth; ++level) deep += "/d";
-  fs::create_directories(path_ + "/" + deep);
+  fs::create_directories(path() + "/" + deep);
   EXPECT_EQ(Entry(Run().value(), "wiki").verdict, Verdict::kSafe);
   ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
   UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
   ASSERT_TRUE(RemoveTree(to.get(), "wiki").ok());
-  fs::create_directories(path_ + "/" + deep + "/d");
+  fs::create_directories(path() + "/" + deep + "/d");
   Put("agent/SKILLS/kept", "kept");
   Snapshot snapshot = Run().value();
   EXPECT_EQ(Entry(snapshot, "wiki").verdict, Verdict::kSkip);
@@ -260,13 +260,13 @@ TEST_F(SnapshotTest, UnreadableFileIsLeftOut) {
 }
 
 TEST_F(SnapshotTest, RemoveTreeNeverFollowsLinks) {
-  fs::create_directories(path_ + "/doomed/inner");
-  ASSERT_EQ(::symlink("../../outside", (path_ + "/doomed/inner/out").c_str()), 0);
-  ASSERT_EQ(::chmod((path_ + "/doomed/inner").c_str(), 0555), 0);
-  UniqueFd dir = sys::Open(path_, O_RDONLY | O_DIRECTORY).value();
+  fs::create_directories(path() + "/doomed/inner");
+  ASSERT_EQ(::symlink("../../outside", (path() + "/doomed/inner/out").c_str()), 0);
+  ASSERT_EQ(::chmod((path() + "/doomed/inner").c_str(), 0555), 0);
+  UniqueFd dir = sys::Open(path(), O_RDONLY | O_DIRECTORY).value();
   EXPECT_TRUE(RemoveTree(dir.get(), "doomed").ok());
-  EXPECT_FALSE(fs::exists(path_ + "/doomed"));
-  EXPECT_EQ(Get(path_ + "/outside/key"), "the host's secret");
+  EXPECT_FALSE(fs::exists(path() + "/doomed"));
+  EXPECT_EQ(Get(path() + "/outside/key"), "the host's secret");
   EXPECT_TRUE(RemoveTree(dir.get(), "doomed").ok());
 }
 

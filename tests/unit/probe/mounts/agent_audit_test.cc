@@ -76,7 +76,7 @@ TEST_F(AgentAuditTest, WhatIsInSkillsAndWikiIsNotedThere) {
 }
 
 // The bounds are a snapshot's own: what is said here is what becomes of it there.
-TEST_F(AgentAuditTest, WhatASnapshotCannotHoldIsSkippedByTheBoundItPassed) {
+TEST_F(AgentAuditTest, WhatASnapshotCannotHoldIsLeftOutByTheBoundItPassed) {
   Put("tree/SOUL.md", "soul");
   Put("tree/SKILLS/a/b/page", "page");
   Put("tree/wiki/page", "page");
@@ -126,11 +126,11 @@ TEST_F(AgentAuditTest, LinksThatStayInsideAreNotesAndNoFindings) {
 
 TEST_F(AgentAuditTest, AnAuditBelowAForeignWritableDirectorySaysSo) {
   Put("tree/SOUL.md", "soul");
-  ASSERT_EQ(::chmod(path_.c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(path().c_str(), 0777), 0);
   Report report = AuditAgent();
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings[0].code, Code::kAncestorWritable);
-  EXPECT_EQ(report.findings[0].path, path_);
+  EXPECT_EQ(report.findings[0].path, path());
   EXPECT_THAT(TableOf(report, {}), HasSubstr("chmod go-w"));
 }
 
