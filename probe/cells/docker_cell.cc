@@ -92,7 +92,7 @@ Status DockerCell::Create(const ImageFacts& image) {
   container_ = ContainerName(plan_.run_id);
   maybe_not_ours_ = true;
   auto created =
-      client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_, !info_.podman});
+      client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_, info_.podman});
   if (!created.ok()) {
     Error error = std::move(created).error();
     if (error.code.empty()) error.code = "container_refused";

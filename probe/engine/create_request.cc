@@ -45,25 +45,31 @@ uint32_t ForAll(uint32_t mode) {
   return mode | owners << 3U | owners;
 }
 
+std::string TmpfsOptions(const cell::PlannedTmpfs& tmpfs, const CreateRequest& request) {
+  std::string options = Text(tmpfs.read_only ? "ro," : "rw,", tmpfs.exec ? "exec" : "noexec",
+                             ",nosuid,nodev,size=", tmpfs.size_bytes, ",mode=");
+  if (request.podman)
+    return Text(options, Octal(tmpfs.read_only ? tmpfs.mode : ForAll(tmpfs.mode)), ",notmpcopyup");
+  return Text(options, Octal(tmpfs.mode), ",uid=", request.plan.uid, ",gid=", request.plan.gid);
+}
+
+// Docker does not let a read-only one take the place of an image's VOLUME here.
+bool IsAmongMounts(const cell::PlannedTmpfs& tmpfs, const CreateRequest& request) {
+  return tmpfs.read_only && !request.podman;
+}
+
 void AppendTmpfs(JsonText& json, const CreateRequest& request) {
-  const cell::CellPlan& plan = request.plan;
   json.Key("Tmpfs").Open('{');
-  for (const cell::PlannedTmpfs& tmpfs : plan.tmpfs) {
-    if (tmpfs.read_only) continue;
-    std::string options = Text("rw,", tmpfs.exec ? "exec" : "noexec",
-                               ",nosuid,nodev,size=", tmpfs.size_bytes, ",mode=");
-    if (request.names_tmpfs_owner)
-      options += Text(Octal(tmpfs.mode), ",uid=", plan.uid, ",gid=", plan.gid);
-    else
-      options += Octal(ForAll(tmpfs.mode));
-    json.Key(tmpfs.target).String(options);
+  for (const cell::PlannedTmpfs& tmpfs : request.plan.tmpfs) {
+    if (!IsAmongMounts(tmpfs, request)) json.Key(tmpfs.target).String(TmpfsOptions(tmpfs, request));
   }
   json.Close('}');
 }
 
 // Read-only tmpfs go the other way an engine knows: only there they take the place of an image's
 // VOLUME, so that no volume is ever made.
-void AppendMounts(JsonText& json, const cell::CellPlan& plan) {
+void AppendMounts(JsonText& json, const CreateRequest& request) {
+  const cell::CellPlan& plan = request.plan;
   json.Key("Mounts").Open('[');
   for (const cell::PlannedMount& mount : plan.mounts) {
     json.Open('{').Key("Type").String("bind").Key("Source").String(mount.source);
@@ -74,7 +80,7 @@ void AppendMounts(JsonText& json, const cell::CellPlan& plan) {
     json.Key("NonRecursive").Bool(true).Close('}').Close('}');
   }
   for (const cell::PlannedTmpfs& tmpfs : plan.tmpfs) {
-    if (!tmpfs.read_only) continue;
+    if (!IsAmongMounts(tmpfs, request)) continue;
     json.Open('{').Key("Type").String("tmpfs").Key("Target").String(tmpfs.target);
     json.Key("ReadOnly").Bool(true).Key("TmpfsOptions").Open('{');
     json.Key("SizeBytes").Unsigned(tmpfs.size_bytes).Key("Mode").Unsigned(tmpfs.mode);
@@ -104,7 +110,7 @@ void AppendHostConfig(JsonText& json, const CreateRequest& request) {
   json.Close(']');
   json.Key("LogConfig").Open('{').Key("Type").String("none").Close('}');
   AppendTmpfs(json, request);
-  AppendMounts(json, plan);
+  AppendMounts(json, request);
   json.Close('}');
 }
 

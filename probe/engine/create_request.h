@@ -28,9 +28,9 @@ struct CreateRequest {
   std::vector<std::string> entrypoint;         // absolute program and its arguments
   std::vector<std::string> image_environment;  // names the image sets: unset for PID 1
   cell::CellPlan plan;
-  // False for Podman, which refuses uid= and gid= of a tmpfs: then it is root's and open to all in
-  // the cell, which is one user.
-  bool names_tmpfs_owner = true;
+  // Podman refuses uid= and gid= of a tmpfs: it is root's then, and open to all in the cell, which
+  // is one user. And it fills a tmpfs from the image unless told not to.
+  bool podman = false;
 };
 
 // The name as query and the body of POST /containers/create. kConfig when something in it can't be

@@ -16,8 +16,8 @@
 
 namespace taskcell::live {
 
-// Where taskcell-breaker is in every probe's cell.
-inline constexpr char kBreakerInside[] = "/run/taskcell/breaker";
+// Where taskcell-breaker is in every probe's cell: not below /run, over which Podman's is covered.
+inline constexpr char kBreakerInside[] = "/taskcell-breaker";
 
 // One cell, and what is to be tried in it.
 struct TrialOrders {

@@ -69,12 +69,15 @@ TEST(CreateRequestTest, TheWholeBodyIsWhatThePlanAsksFor) {
          "TmpfsOptions":{"SizeBytes":4096,"Mode":365}}]}})"));
 }
 
-TEST(CreateRequestTest, WhereATmpfsHasNoOwnerItIsOpenToAllInTheCell) {
+TEST(CreateRequestTest, PodmansTmpfsHaveNoOwnerAndNothingOfTheImage) {
   CreateRequest request = Example();
-  request.names_tmpfs_owner = false;
-  EXPECT_EQ(Body(request)["HostConfig"]["Tmpfs"], Json::parse(R"({
-    "/tmp":"rw,exec,nosuid,nodev,size=4096,mode=1777",
-    "/workspace":"rw,exec,nosuid,nodev,size=8192,mode=0777"})"));
+  request.podman = true;
+  Json host = Body(request)["HostConfig"];
+  EXPECT_EQ(host["Tmpfs"], Json::parse(R"({
+    "/tmp":"rw,exec,nosuid,nodev,size=4096,mode=1777,notmpcopyup",
+    "/workspace":"rw,exec,nosuid,nodev,size=8192,mode=0777,notmpcopyup",
+    "/data":"ro,noexec,nosuid,nodev,size=4096,mode=0555,notmpcopyup"})"));
+  EXPECT_EQ(host["Mounts"].size(), 1U);
 }
 
 TEST(CreateRequestTest, TheNameIsTheRuns) {
