@@ -72,7 +72,7 @@ VARIANTS = {
         "unified",
         programs=(_PROBE,),
         checks=("test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
-                "test_probe.UnifiedDelegate")),
+                "test_probe.UnifiedDelegate", "test_engines.ProbedEngines")),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",

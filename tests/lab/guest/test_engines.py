@@ -1,10 +1,12 @@
-"""Each container engine starts, makes a container from an image imported here, and the limits inside are read."""
+"""Each container engine starts and makes a container with limits: from an image imported here, and they are read inside;
+or taskcell-probe makes both, and breaks them."""
 
 import contextlib
 import http.client
 import io
 import json
 import os
+import pathlib
 import pwd
 import socket
 import subprocess
@@ -82,7 +84,8 @@ class Engine:
 
 
 class Engines(Case):
-    def assert_limits_in_force(self, socket_path):
+    def assert_engine(self, place, socket_path):
+        """In a container of the engine the limits it was asked for are in force. The place is that of the engine's user."""
         engine = Engine(socket_path)
         engine.wait_until_it_answers()
         engine.import_busybox()
@@ -93,13 +96,13 @@ class Engines(Case):
     def test_rootful_docker(self):
         subprocess.run(["systemctl", "start", "docker.service"], check=True)
         self.addCleanup(subprocess.run, ["systemctl", "stop", "docker.service", "docker.socket", "containerd.service"])
-        self.assert_limits_in_force("/run/docker.sock")
+        self.assert_engine(places.root(), "/run/docker.sock")
 
     def test_rootless_podman(self):
         alice = places.manager("alice")
         subprocess.run([*alice, "systemctl", "--user", "start", "podman.socket"], check=True)
         self.addCleanup(subprocess.run, [*alice, "systemctl", "--user", "stop", "podman.socket", "podman.service"])
-        self.assert_limits_in_force(f"/run/user/{pwd.getpwnam('alice').pw_uid}/podman/podman.sock")
+        self.assert_engine(alice, f"/run/user/{pwd.getpwnam('alice').pw_uid}/podman/podman.sock")
 
     def test_rootless_docker(self):
         alice = places.manager("alice")
@@ -109,4 +112,22 @@ class Engines(Case):
              "/usr/share/docker.io/contrib/dockerd-rootless.sh", "--bridge=none", "--iptables=false",
              "--ip6tables=false", "--exec-opt", "native.cgroupdriver=systemd"], check=True)
         self.addCleanup(subprocess.run, [*alice, "systemctl", "--user", "stop", "lab-docker.service"])
-        self.assert_limits_in_force(f"/run/user/{pwd.getpwnam('alice').pw_uid}/docker.sock")
+        self.assert_engine(alice, f"/run/user/{pwd.getpwnam('alice').pw_uid}/docker.sock")
+
+
+class ProbedEngines(Engines):
+    def assert_engine(self, place, socket_path):
+        """No limit of a container breaks, and nothing that the probe made is left in the engine or beside it."""
+        engine = Engine(socket_path)
+        engine.wait_until_it_answers()
+        before = self.things(engine)
+        self.assert_no_limit_breaks(place, "engine", "unix://" + socket_path)
+        self.assertEqual(self.things(engine), before)
+        self.assert_nothing_left()
+
+    def things(self, engine):
+        """The containers and images of the engine, and the directories of probes."""
+        listed = [sorted(each["Id"] for each in json.loads(engine.ask("GET", what)))
+                  for what in ("/containers/json?all=1", "/images/json?all=1")]
+        scratch = [str(path) for top in ("/tmp", "/run/user") for path in pathlib.Path(top).rglob("taskcell-probe-*")]
+        return listed + [sorted(scratch)]
