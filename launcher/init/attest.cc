@@ -141,13 +141,12 @@ Result<std::vector<int>> OpenDescriptors() {
   std::vector<int> descriptors;
   UniqueFd directory = TRY(sys::Open("/proc/self/fd", O_RDONLY | O_DIRECTORY));
   for (const sys::DirectoryEntry& entry :
-       TRY(sys::ListDirectory(directory.get(), kMaxDescriptors))) {
+       TRY(sys::ReadDirectory(directory.get(), kMaxDescriptors))) {
     std::optional<uint64_t> number = ParseUnsigned(entry.name);
     if (!number)
       return Error(Kind::kViolation, Text("'", Printable(entry.name), "' in /proc/self/fd"));
     auto fd = static_cast<int>(*number);
-    // The listing itself opens the directory once more; what is gone by now was that.
-    if (fd != directory.get() && sys::Stat(fd).ok()) descriptors.push_back(fd);
+    if (fd != directory.get()) descriptors.push_back(fd);
   }
   return descriptors;
 }

@@ -24,7 +24,7 @@ Status AddDevices(int directory, const std::string& path, int depth,
   if (depth > kMaxDeviceDepth) {
     return Error(Kind::kViolation, Text("'", Printable(path), "' is too deep"));
   }
-  for (const sys::DirectoryEntry& entry : TRY(sys::ListDirectory(directory, kMaxDeviceEntries))) {
+  for (const sys::DirectoryEntry& entry : TRY(sys::ReadDirectory(directory, kMaxDeviceEntries))) {
     std::string below = Text(path, "/", entry.name);
     if (entry.type == DT_CHR || entry.type == DT_BLK || entry.type == DT_UNKNOWN) {
       struct stat info = TRY(sys::StatAt(directory, entry.name));
@@ -57,7 +57,7 @@ Result<std::vector<cell::ProcessSeen>> OtherProcesses(pid_t except) {
   std::vector<cell::ProcessSeen> others;
   const pid_t own = sys::OwnPid();
   UniqueFd proc = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
-  for (const sys::DirectoryEntry& entry : TRY(sys::ListDirectory(proc.get(), kMaxProcEntries))) {
+  for (const sys::DirectoryEntry& entry : TRY(sys::ReadDirectory(proc.get(), kMaxProcEntries))) {
     std::optional<uint64_t> number = ParseUnsigned(entry.name);
     if (!number) continue;
     auto pid = static_cast<pid_t>(*number);

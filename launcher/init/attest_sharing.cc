@@ -88,7 +88,7 @@ Status SearchIpc(cell::InsideAttestation& seen) {
         sys::OpenAt2(AT_FDCWD, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
     if (!directory.ok() && directory.error().err == ENOENT) continue;
     UniqueFd opened = TRY(std::move(directory));
-    for (const sys::DirectoryEntry& entry : TRY(sys::ListDirectory(opened.get(), kMaxEntries)))
+    for (const sys::DirectoryEntry& entry : TRY(sys::ReadDirectory(opened.get(), kMaxEntries)))
       AddObject(Text(place, "/", entry.name), seen);
   }
   return Ok();
