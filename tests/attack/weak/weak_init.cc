@@ -5,11 +5,13 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "launcher/base/result.h"
+#include "launcher/init/denied_attempts.h"
 
 #define WEAK_EXECUTE(prefix)                                                                       \
   prefix                                                                                           \
@@ -32,9 +34,14 @@ Status StayDumpable() __asm__("__wrap__ZN8taskcell3sys14SetNotDumpableEv");
 Status StayDumpable() { return Ok(); }
 
 // The witness becomes the job: nothing it tries may succeed before.
-Result<int32_t> TryNothing(std::string_view name) __asm__(
-    "__wrap__ZN8taskcell4init17AttemptDeniedCallESt17basic_string_viewIcSt11char_traitsIcEE");
-Result<int32_t> TryNothing(std::string_view /*name*/) { return EPERM; }
+Result<init::Attempted>
+TryNothing(std::string_view name, std::span<const sock_filter> filter) __asm__(
+    "__wrap__ZN8taskcell4init17AttemptDeniedCallESt17basic_string_viewIcSt11char_traitsIcEE"
+    "St4spanIK11sock_filterLm18446744073709551615EE");
+Result<init::Attempted> TryNothing(std::string_view /*name*/,
+                                   std::span<const sock_filter> /*filter*/) {
+  return init::Attempted{EPERM, 0};
+}
 
 // As a runtime did that left a directory of the host open (CVE-2024-21626), and a socket.
 Error RealExecute(const std::string& path, const std::vector<std::string>& argv,
