@@ -110,14 +110,16 @@ Status Child::StopPropagation() {
 // Everything that is opened on the host is opened here, still under the caller's own kernel ids.
 Status Child::TakeSources() {
   devices_ = TRY(TakeDevices());
+  MountTable mounts = TRY(MountTable::Read());
   if (plan_.root == cell::RootKind::kHost) {
-    host_root_ = TRY(TakeHostRoot(plan_));
+    host_root_ = TRY(TakeHostRoot(plan_, mounts));
   } else {
-    root_directory_ = TRY(TakeRootDirectory(plan_));
+    root_directory_ = TRY(TakeRootDirectory(plan_, mounts));
   }
   for (const cell::PlannedMount& mount : plan_.mounts) {
     const int tree = DetachedTree(mount.target);
-    mounts_.push_back(TRY(tree < 0 ? TakePlannedMount(mount) : TakeDetachedMount(mount, tree)));
+    mounts_.push_back(
+        TRY(tree < 0 ? TakePlannedMount(mount, mounts) : TakeDetachedMount(mount, tree)));
   }
   return Ok();
 }

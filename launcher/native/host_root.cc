@@ -18,18 +18,20 @@ bool IsAbsent(const Result<T>& result) {
   return !result.ok() && result.error().err == ENOENT;
 }
 
-Status TakeDirectory(const std::string& path, HostRoot& root) {
-  UniqueFd pin = TRY(PinPath("/" + path));
-  root.mounts.push_back({"/" + path, cell::EntryKind::kDirectory, TRY(CloneReadOnly(pin.get()))});
+Status TakeDirectory(const std::string& name, const MountTable& mounts, HostRoot& root) {
+  std::string path = "/" + name;
+  UniqueFd pin = TRY(PinPath(path));
+  root.mounts.push_back(
+      {path, cell::EntryKind::kDirectory, TRY(CloneReadOnly(pin.get(), path, mounts))});
   return Ok();
 }
 
 // /bin and friends: on a merged-/usr host links, else directories.
-Status TakeTopLevel(const std::string& name, HostRoot& root) {
+Status TakeTopLevel(const std::string& name, const MountTable& mounts, HostRoot& root) {
   Result<struct stat> info = sys::StatAt(AT_FDCWD, "/" + name);
   if (IsAbsent(info)) return Ok();
   if (!info.ok()) return std::move(info).error();
-  if (!S_ISLNK(info->st_mode)) return TakeDirectory(name, root);
+  if (!S_ISLNK(info->st_mode)) return TakeDirectory(name, mounts, root);
   root.links.push_back({name, TRY(sys::ReadLink(AT_FDCWD, "/" + name))});
   return Ok();
 }
@@ -51,13 +53,13 @@ Status TakeEtcFile(int etc, std::string_view name, HostRoot& root) {
   return Ok();
 }
 
-Status TakeEtcDirectory(int etc, std::string_view name, HostRoot& root) {
+Status TakeEtcDirectory(int etc, std::string_view name, const MountTable& mounts, HostRoot& root) {
   Result<struct stat> info = sys::StatAt(etc, std::string(name));
   if (IsAbsent(info)) return Ok();
   if (!info.ok()) return std::move(info).error();
   constexpr mode_t kOpenToAll = S_IROTH | S_IXOTH;
   if (!S_ISDIR(info->st_mode) || (info->st_mode & kOpenToAll) != kOpenToAll) return Ok();
-  return TakeDirectory(Text("etc/", name), root);
+  return TakeDirectory(Text("etc/", name), mounts, root);
 }
 
 void Generate(const cell::CellPlan& plan, HostRoot& root) {
@@ -74,13 +76,14 @@ void Generate(const cell::CellPlan& plan, HostRoot& root) {
 
 }  // namespace
 
-Result<HostRoot> TakeHostRoot(const cell::CellPlan& plan) {
+Result<HostRoot> TakeHostRoot(const cell::CellPlan& plan, const MountTable& mounts) {
   HostRoot root;
-  TRY(TakeDirectory("usr", root));
-  for (std::string_view name : kTopLevel) TRY(TakeTopLevel(std::string(name), root));
+  TRY(TakeDirectory("usr", mounts, root));
+  for (std::string_view name : kTopLevel) TRY(TakeTopLevel(std::string(name), mounts, root));
   UniqueFd etc = TRY(sys::OpenAt2(AT_FDCWD, "/etc", O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS));
   for (std::string_view name : kHostEtcFiles) TRY(TakeEtcFile(etc.get(), name, root));
-  for (std::string_view name : kHostEtcDirectories) TRY(TakeEtcDirectory(etc.get(), name, root));
+  for (std::string_view name : kHostEtcDirectories)
+    TRY(TakeEtcDirectory(etc.get(), name, mounts, root));
   // /var/tmp is where some programs put what /tmp is too short-lived for; here both are one.
   root.links.push_back({"var/tmp", "../tmp"});
   Generate(plan, root);

@@ -50,6 +50,6 @@ struct HostRoot {
 // Gathers them in the calling mount namespace, and the files that are generated: passwd, group,
 // hosts, hostname, nsswitch.conf and an empty resolv.conf. What does not exist on this host, or is
 // not readable for everybody, is left out.
-Result<HostRoot> TakeHostRoot(const cell::CellPlan& plan);
+Result<HostRoot> TakeHostRoot(const cell::CellPlan& plan, const MountTable& mounts);
 
 }  // namespace taskcell::native

@@ -31,7 +31,8 @@ Status Guard(int tree, bool writable) {
   return sys::SetMountAttributes(tree, kGuarded | (writable ? 0 : MOUNT_ATTR_RDONLY), 0, true);
 }
 
-Result<UniqueFd> Clone(int fd, bool writable) {
+Result<UniqueFd> Clone(int fd, const std::string& path, const MountTable& mounts, bool writable) {
+  TRY(mounts.CheckShown(fd, path));
   UniqueFd tree = TRY(sys::CloneMount(fd, true));
   TRY(Guard(tree.get(), writable));
   return tree;
@@ -50,9 +51,10 @@ Result<MountSource> TakeDetached(const cell::PlannedMount& mount, int tree) {
   return MountSource{mount.target, mount.kind, TRY(sys::Duplicate(tree))};
 }
 
-Result<MountSource> Take(const cell::PlannedMount& mount) {
+Result<MountSource> Take(const cell::PlannedMount& mount, const MountTable& mounts) {
   UniqueFd pin = TRY(PinSame(mount.source, mount.device, mount.inode, mount.kind));
-  return MountSource{mount.target, mount.kind, TRY(Clone(pin.get(), mount.writable))};
+  return MountSource{mount.target, mount.kind,
+                     TRY(Clone(pin.get(), mount.source, mounts, mount.writable))};
 }
 
 // Of the Filesystem Hierarchy Standard, without those the host root is made from.
@@ -88,8 +90,8 @@ Result<UniqueFd> PinPath(const std::string& path) {
   return sys::OpenAt2(AT_FDCWD, path, O_PATH, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
-Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount) {
-  return Take(mount).With(Text("mount '", Printable(mount.source), "'"));
+Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount, const MountTable& mounts) {
+  return Take(mount, mounts).With(Text("mount '", Printable(mount.source), "'"));
 }
 
 Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount, int tree) {
@@ -101,11 +103,14 @@ Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan) {
       .With(Text("root directory '", Printable(plan.root_source), "'"));
 }
 
-Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan) {
+Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan, const MountTable& mounts) {
   UniqueFd pin = TRY(PinRootDirectory(plan));
-  return MountSource{"/", cell::EntryKind::kDirectory, TRY(Clone(pin.get(), false))};
+  return MountSource{"/", cell::EntryKind::kDirectory,
+                     TRY(Clone(pin.get(), plan.root_source, mounts, false))};
 }
 
-Result<UniqueFd> CloneReadOnly(int fd) { return Clone(fd, false); }
+Result<UniqueFd> CloneReadOnly(int fd, const std::string& path, const MountTable& mounts) {
+  return Clone(fd, path, mounts, false);
+}
 
 }  // namespace taskcell::native

@@ -7,6 +7,7 @@
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/cell/cell_plan.h"
+#include "launcher/native/mount_table.h"
 
 namespace taskcell::native {
 
@@ -35,8 +36,9 @@ Result<UniqueFd> PinPath(const std::string& path);
 // to another one, and a mount can be copied only from one's own), refuses it unless it is the very
 // inode of the plan and of its kind, and detaches a copy: read-only unless the plan says writable,
 // nosuid and nodev throughout. CRITICAL: it is the maker's pin on the inode that makes device and
-// inode number mean the same file here.
-Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount);
+// inode number mean the same file here. What MountTable refuses is refused here, where no mount of
+// the host arrives any more.
+Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount, const MountTable& mounts);
 
 // Takes a detached mount instead, with the same refusals and under the same attributes.
 Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount, int tree);
@@ -45,9 +47,10 @@ Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount, int tree)
 Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan);
 
 // That directory, detached as TakePlannedMount does it (target "/").
-Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan);
+Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan, const MountTable& mounts);
 
-// Detaches a read-only, nosuid, nodev copy of what `fd` stands for.
-Result<UniqueFd> CloneReadOnly(int fd);
+// Detaches a read-only, nosuid, nodev copy of what `fd` stands for, at the canonical `path`, with
+// the same refusals.
+Result<UniqueFd> CloneReadOnly(int fd, const std::string& path, const MountTable& mounts);
 
 }  // namespace taskcell::native

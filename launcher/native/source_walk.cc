@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include "launcher/base/text.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/mounts/entry.h"
+#include "launcher/native/mount_table.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/self.h"
 
@@ -140,21 +140,11 @@ Status Walk::Start(int fd) {
 
 bool IsBelowUsr(const std::string& path) { return path == "/usr" || path.starts_with("/usr/"); }
 
-// A cell that gets at its cgroup files could lift its limits; one that gets at /proc, the
-// launcher's descriptors.
-Status CheckFileSystem(int fd, const std::string& path) {
-  uint64_t type = TRY(sys::FileSystemOf(fd)).type;
-  if (type != PROC_SUPER_MAGIC && type != CGROUP_SUPER_MAGIC && type != CGROUP2_SUPER_MAGIC)
-    return Ok();
-  return Error(Kind::kViolation, Text("'", Printable(path),
-                                      "' is on a proc or cgroup file system: those are never "
-                                      "shown to a cell"));
-}
-
 }  // namespace
 
 Status CheckSource(int fd, const std::string& path, const WalkBounds& bounds) {
-  TRY(CheckFileSystem(fd, path));
+  MountTable mounts = TRY(MountTable::Read());
+  TRY(mounts.CheckShown(fd, path));
   struct stat info = TRY(sys::Stat(fd));
   if (S_ISREG(info.st_mode) || (S_ISDIR(info.st_mode) && IsBelowUsr(path))) return Ok();
   if (!S_ISDIR(info.st_mode)) return Special(path, info.st_mode);
@@ -163,7 +153,8 @@ Status CheckSource(int fd, const std::string& path, const WalkBounds& bounds) {
 
 Status CheckRootDirectory(int fd, const std::string& path, const OutsideIds& outside,
                           const WalkBounds& bounds) {
-  TRY(CheckFileSystem(fd, path));
+  MountTable mounts = TRY(MountTable::Read());
+  TRY(mounts.CheckShown(fd, path));
   return Walk(path, bounds, &outside).Start(fd);
 }
 

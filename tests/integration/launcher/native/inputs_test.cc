@@ -33,6 +33,15 @@ TEST_F(InputsTest, ABindIsReadOnlyUnlessAskedOtherwise) {
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/data/new"));
 }
 
+// The cgroup hierarchies lie below a tmpfs with v1: nothing at the top tells.
+TEST_F(InputsTest, NoSourceShowsACellItsOwnLimits) {
+  for (const char* option : {"--ro", "--bind-rw"}) {
+    Outcome refused = Launch({option, "/sys/fs/cgroup:/x", "--", "/bin/true"});
+    EXPECT_EQ(refused.status, 125) << option;
+    EXPECT_THAT(refused.err, HasSubstr("is on a file system of the kernel's own (cgroup"));
+  }
+}
+
 TEST_F(InputsTest, AFileHoldsWhatItsDescriptorHeld) {
   std::string source = MakeFile("source", "from a descriptor");
   RunOptions options;
