@@ -77,9 +77,25 @@ bool IsPathPrefix(std::string_view path) {
   });
 }
 
+// The address without what may be secret in it: a user name and password, and a query.
+std::string Shown(std::string_view url) {
+  constexpr std::string_view kHidden = "<hidden>";
+  std::size_t start = url.find("://");
+  start = start == std::string_view::npos ? 0 : start + 3;
+  std::string_view rest = url.substr(start);
+  std::size_t query = rest.find_first_of("?#");
+  std::string_view tail = query == std::string_view::npos ? "" : rest.substr(query, 1);
+  rest = rest.substr(0, query);
+  std::size_t at = rest.rfind('@');
+  std::string shown(url.substr(0, start));
+  if (at != std::string_view::npos) shown += Text(kHidden, rest.substr(at));
+  if (at == std::string_view::npos) shown += rest;
+  return tail.empty() ? shown : Text(shown, tail, kHidden);
+}
+
 Error UrlError(std::string_view url, std::string_view why) {
   return Error(Kind::kConfig,
-               Text("provider address '", Printable(url), "' can't be used: ", why,
+               Text("provider address '", Printable(Shown(url)), "' can't be used: ", why,
                     ". Give https://host[:port][/path], or http:// for localhost, 127.0.0.1 or "
                     "[::1] only."))
       .Coded("invalid_config");
@@ -87,6 +103,10 @@ Error UrlError(std::string_view url, std::string_view why) {
 
 // Takes "host[:port]" or "[::1][:port]" apart.
 Status ParseAuthority(std::string_view url, std::string_view authority, Upstream* upstream) {
+  if (authority.find('@') != std::string_view::npos)
+    return UrlError(url,
+                    "it holds a user name or password; a credential's place is [[accounts]] of "
+                    "config.toml");
   std::string_view port;
   if (authority.starts_with("[")) {
     if (!authority.starts_with("[::1]")) return UrlError(url, "[::1] is the only IPv6 address");
@@ -150,7 +170,7 @@ std::string_view ProviderAddress(WireApi api, std::string_view provider) {
 }
 
 Result<Upstream> ParseUpstream(std::string_view url) {
-  if (url.size() > kUrlBytes) return UrlError(url.substr(0, 64), "it is longer than 512 bytes");
+  if (url.size() > kUrlBytes) return UrlError("", "it is longer than 512 bytes");
   Upstream upstream;
   std::string_view rest = url;
   if (rest.starts_with("https://")) {

@@ -84,6 +84,25 @@ TEST(ParseUpstreamTest, OddSpellingsAreRefused) {
   }
 }
 
+TEST(ParseUpstreamTest, ARefusalShowsNeitherPasswordNorQueryAndNamesTheCause) {
+  for (const char* url :
+       {"https://user:hunter2@x/v1", "https://hunter2@host.example", "https://a@b:hunter2@x",
+        "http://user:hunter2@127.0.0.1:80", "ftp://user:hunter2@x", "user:hunter2@x",
+        "https://host.example/v1?key=hunter2", "https://host.example#hunter2",
+        "https://a?b@hunter2"}) {
+    Result<Upstream> upstream = ParseUpstream(url);
+    ASSERT_FALSE(upstream.ok()) << url;
+    EXPECT_EQ(upstream.error().text.find("hunter2"), std::string::npos) << upstream.error().text;
+  }
+  EXPECT_NE(
+      ParseUpstream("https://user:1@x/v1")
+          .error()
+          .text.find("it holds a user name or password; a credential's place is [[accounts]]"),
+      std::string::npos);
+  std::string long_one = "https://user:hunter2@x/" + std::string(600, 'a');
+  EXPECT_EQ(ParseUpstream(long_one).error().text.find("hunter2"), std::string::npos);
+}
+
 TEST(ParseUpstreamTest, LengthIsBoundedAt512) {
   std::string fits = "https://h.example/" + std::string(512 - 18, 'a');
   ASSERT_EQ(fits.size(), 512U);
