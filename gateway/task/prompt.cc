@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "launcher/base/text.h"
+#include "launcher/cell/job.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
@@ -22,6 +23,12 @@ Result<std::string> ReadPersona(int snapshot_fd, const std::string& name) {
                                    " has more than ", kMaxPersonaBytes, " bytes"))
       .Coded("agent_dir_unmountable");
 }
+
+constexpr std::string_view kClose = "</system_instructions>";
+constexpr std::string_view kEscaped = "&lt;/system_instructions&gt;";
+// Both files full of closing tags, and the largest prompt.
+static_assert(kMaxPromptBytes + 2 * kMaxPersonaBytes * kEscaped.size() / kClose.size() + 1024 <=
+              cell::kMaxInputBytes);
 
 }  // namespace
 
@@ -50,8 +57,6 @@ Result<std::string> ReadSystemPrompt(int snapshot_fd) {
 }
 
 std::string WholePrompt(std::string_view system_prompt, std::string_view prompt) {
-  constexpr std::string_view kClose = "</system_instructions>";
-  constexpr std::string_view kEscaped = "&lt;/system_instructions&gt;";
   if (Trim(system_prompt).empty()) return std::string(prompt);
   std::string out = "<system_instructions>\n";
   while (true) {

@@ -90,7 +90,8 @@ Status CheckNames(const CellPlan& plan) {
   }
   if (plan.hostname.empty() || plan.hostname.size() > kMaxHostnameBytes ||
       !IsAgentName(plan.hostname)) {
-    return Bad(Text("the host name '", Printable(plan.hostname), "' is not one"));
+    return Bad(Text("the host name '", Printable(plan.hostname), "' is not 1 to ",
+                    kMaxHostnameBytes, " characters of [A-Za-z0-9._-]"));
   }
   if (!IsNormalPath(plan.working_directory)) {
     return Bad(Text("the working directory '", Printable(plan.working_directory),
@@ -103,15 +104,21 @@ Status CheckLimits(const Limits& limits) {
   struct {
     const char* name;
     uint64_t value;
+    uint64_t lowest;
     uint64_t highest;
   } const rows[] = {
-      {"memory", limits.memory_bytes, kMaxBytes},
-      {"pids", limits.pids, kMaxCount},
-      {"cpu", limits.cpu_millis, kMaxCount},
-      {"nofile", limits.nofile, kMaxCount},
+      {"memory", limits.memory_bytes, 1, kMaxBytes},
+      {"pids", limits.pids, kLeastPids, kMaxCount},
+      {"cpu", limits.cpu_millis, 1, kMaxCount},
+      {"nofile", limits.nofile, kLeastNofile, kMaxCount},
   };
   for (const auto& row : rows) {
     if (row.value == 0) return Bad(Text("the ", row.name, " limit is 0; every limit is required"));
+    if (row.value < row.lowest) {
+      return Bad(Text("the ", row.name, " limit ", row.value,
+                      " is too small: the cell itself takes ", row.lowest,
+                      ", programs that start others more"));
+    }
     if (row.value > row.highest) {
       return Bad(Text("the ", row.name, " limit ", row.value, " is above ", row.highest));
     }
@@ -148,7 +155,9 @@ Status CheckFilter(const CellPlan& plan) {
 }
 
 Status CheckTarget(const std::string& target, std::vector<std::string_view>& taken) {
-  if (!IsNormalPath(target) || target == "/") {
+  if (target == "/")
+    return Bad("the target '/' is the cell's root itself: choose a place below it");
+  if (!IsNormalPath(target)) {
     return Bad(Text("the target '", Printable(target),
                     "' is not an absolute path without '.', '..', '//' and trailing '/'"));
   }
@@ -158,7 +167,8 @@ Status CheckTarget(const std::string& target, std::vector<std::string_view>& tak
     }
   }
   if (std::find(taken.begin(), taken.end(), target) != taken.end()) {
-    return Bad(Text("the target '", Printable(target), "' is named twice"));
+    return Bad(Text("two mounts are to be at '", Printable(target),
+                    "' (every cell has a /tmp and a /workspace of its own)"));
   }
   taken.push_back(target);
   return Ok();

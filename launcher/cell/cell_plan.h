@@ -44,7 +44,12 @@ struct PlannedTmpfs {
   bool read_only = false;  // what covers an image's VOLUME: empty, and stays so
 };
 
-// Every limit is required: 0 is no limit and is refused by CheckPlan.
+// What a cell takes for itself: its first process and the program, and what the first one opens to
+// attest.
+inline constexpr uint64_t kLeastPids = 2;
+inline constexpr uint64_t kLeastNofile = 16;
+
+// Every limit is required: 0 is no limit and is refused by CheckPlan, as is less than the above.
 struct Limits {
   uint64_t memory_bytes = 0;  // swap is allowed nothing on top
   uint64_t pids = 0;

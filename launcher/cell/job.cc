@@ -20,8 +20,8 @@ constexpr int32_t kHighestSignal = 64;
 template <typename Io, typename Value>
 void Fields(Io& io, Value& job) {
   io.Tag(kJobTag);
-  io.List(job.argv, kMaxJobEntries, kStringItem<kMaxStringBytes>);
-  io.List(job.environment, kMaxJobEntries, kStringItem<kMaxStringBytes>);
+  io.List(job.argv, kMaxJobStrings, kStringItem<kMaxStringBytes>);
+  io.List(job.environment, kMaxJobStrings, kStringItem<kMaxStringBytes>);
   io.String(job.working_directory, kMaxPathBytes);
   io.String(job.home, kMaxPathBytes);
   io.List(job.directories, kMaxJobEntries, kStringItem<kMaxPathBytes>);
@@ -67,9 +67,11 @@ bool IsFilePath(std::string_view path) {
 }
 
 Status CheckStrings(const Job& job) {
-  if (job.argv.empty() || job.argv[0].empty()) return Bad("no program to run");
-  if (job.argv.size() > kMaxJobEntries || job.environment.size() > kMaxJobEntries) {
-    return Bad(Text("more than ", kMaxJobEntries, " arguments or environment entries"));
+  if (job.argv.empty()) return Bad("no program to run");
+  for (const auto* list : {&job.argv, &job.environment}) {
+    if (list->size() <= kMaxJobStrings) continue;
+    return Bad(Text(list->size(), list == &job.argv ? " arguments" : " environment entries",
+                    ", more than ", kMaxJobStrings));
   }
   for (const std::string& argument : job.argv) TRY(CheckString(argument, "an argument"));
   for (const std::string& entry : job.environment) {

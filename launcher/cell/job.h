@@ -54,14 +54,17 @@ struct Job {
 
 // Refuses a job that no cell could run: an empty argv, an environment entry without a name, paths
 // that are not normalised, a file outside the home or without one, more than kMaxJobEntries
-// arguments, environment entries, directories or files, an input above kMaxInputBytes, an input
-// without kRelay, a signal that cannot be ignored. Pure.
+// directories or files, or kMaxJobStrings arguments or environment entries, an input above
+// kMaxInputBytes, an input without kRelay, a signal that cannot be ignored. Pure.
 inline constexpr std::size_t kMaxJobEntries = 4096;
-inline constexpr std::size_t kMaxInputBytes = 4U << 20U;  // the prompt bound
+// More than the kernel takes with the usual limit on the stack: it then says so itself.
+inline constexpr std::size_t kMaxJobStrings = 262'144;
+// A prompt of 4 MiB and the instructions that are put before it.
+inline constexpr std::size_t kMaxInputBytes = 5U << 20U;
 Status CheckJob(const Job& job);
 
 // ParseJob refuses anything malformed, truncated or with trailing bytes, and what CheckJob refuses.
-inline constexpr std::size_t kMaxJobBytes = 8U << 20U;  // a 4 MiB prompt and what goes with it
+inline constexpr std::size_t kMaxJobBytes = 8U << 20U;  // an input and what goes with it
 std::string EncodeJob(const Job& job);
 Result<Job> ParseJob(std::string_view bytes);
 

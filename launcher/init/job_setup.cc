@@ -75,6 +75,7 @@ std::string_view PathOf(const cell::Job& job) {
 // directory: the task writes there.
 Error ExecuteFromPath(const cell::Job& job) {
   const std::string& program = job.argv[0];
+  if (program.empty()) return Error(Kind::kSystem, "the name of the program is empty", ENOENT);
   if (program.find('/') != std::string::npos) {
     return sys::Execute(program, job.argv, job.environment);
   }

@@ -74,7 +74,7 @@ cell::Job MakeJob(const Options& options, const std::string& term) {
   cell::Job job;
   job.argv = options.command;
   job.environment = MakeEnvironment(options.environment, term);
-  job.working_directory = options.working_directory;
+  job.working_directory = WithoutTrailingSlashes(options.working_directory);
   job.home = kHome;
   job.stdio = options.terminal ? cell::JobStdio::kTerminal : cell::JobStdio::kInherit;
   job.stays = false;
@@ -155,8 +155,9 @@ Result<LaunchRequest> MakeRequest(const Options& options, const std::string& run
   for (const BindOption& bind : options.binds)
     TRY(AddBind(bind, request)
             .With(Text(bind.writable ? "--bind-rw '" : "--ro '", Printable(bind.source), "'")));
-  request.job = MakeJob(options, term);
   TRY(cell::CheckPlan(plan));
+  request.job = MakeJob(options, term);
+  TRY(cell::CheckJob(request.job));
   return request;
 }
 

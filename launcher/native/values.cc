@@ -38,14 +38,17 @@ std::optional<uint64_t> Scaled(std::string_view text, const Unit (&units)[kUnits
 Result<uint64_t> ParseSize(std::string_view text) {
   constexpr Unit kUnits[] = {{"K", 1U << 10U}, {"M", 1U << 20U}, {"G", 1U << 30U}, {"", 1}};
   std::optional<uint64_t> bytes = Scaled(text, kUnits, uint64_t{1} << 50U);
-  if (!bytes) return Bad(text, "a size: a whole number above 0, with K, M or G if wanted");
+  if (!bytes)
+    return Bad(text, "a size: a whole number above 0, with K, M or G if wanted, up to 1048576G");
   return *bytes;
 }
 
 Result<uint64_t> ParseDuration(std::string_view text) {
   constexpr Unit kUnits[] = {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"", 1000}};
   std::optional<uint64_t> millis = Scaled(text, kUnits, kHighestMillis);
-  if (!millis) return Bad(text, "a time: a whole number above 0, with ms, s, m or h if wanted");
+  if (!millis) {
+    return Bad(text, "a time: a whole number above 0, with ms, s, m or h if wanted, up to 305419h");
+  }
   return *millis;
 }
 

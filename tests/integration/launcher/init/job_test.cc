@@ -123,6 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{
                           "NotExecutable", {"/usr/lib/os-release"}, "/workspace", "exec", EACCES},
                       Refusal{"Directory", {"/usr"}, "/workspace", "exec", EACCES},
+                      Refusal{"EmptyName", {""}, "/workspace", "exec", ENOENT},
                       Refusal{"WorkingDirectory", {"true"}, "/nowhere", "chdir", ENOENT}),
     [](const auto& tested) { return tested.param.name; });
 
@@ -130,7 +131,7 @@ TEST(JobTest, StandardInputArrivesWholeThenEnds) {
   InitCell cell;
   cell::Job job = Shell("wc -c");
   job.input.assign(cell::kMaxInputBytes, 'p');
-  EXPECT_EQ(cell.Run(job).out, "4194304\n");
+  EXPECT_EQ(cell.Run(job).out, std::to_string(cell::kMaxInputBytes) + "\n");
 }
 
 TEST(JobTest, AnInputNobodyReadsBlocksNothing) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/cell/job.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
@@ -72,6 +73,20 @@ TEST_F(SystemPromptTest, TooLargeOrBrokenPartsRefuseTheTask) {
   EXPECT_EQ(Read().error().code, "agent_dir_unmountable");
   Put("SOUL.md", "\xff");
   EXPECT_EQ(Read().error().code, "agent_dir_unmountable");
+}
+
+TEST(WholePromptTest, TheLargestPromptWithTheLargestInstructionsIsAJobsInput) {
+  const std::string tag = "</system_instructions>";
+  std::string persona;
+  while (persona.size() + tag.size() <= kMaxPersonaBytes) persona += tag;
+  cell::Job job;
+  job.argv = {"program"};
+  job.stdio = cell::JobStdio::kRelay;
+  job.input = WholePrompt("# Soul\n" + persona + "\n\n---\n\n# Identity\n" + persona,
+                          std::string(kMaxPromptBytes, 'p'));
+  Result<cell::Job> parsed = cell::ParseJob(cell::EncodeJob(job));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().text;
+  EXPECT_EQ(parsed->input, job.input);
 }
 
 }  // namespace

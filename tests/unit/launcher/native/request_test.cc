@@ -128,6 +128,22 @@ TEST_F(RequestTest, SourcesThatAreNotThereOrTargetsOfTheCellAreRefused) {
   }
 }
 
+TEST_F(RequestTest, TheProgramStartsInTheDirectoryWithoutItsTrailingSlash) {
+  Options options;
+  options.working_directory = "/tmp/";
+  LaunchRequest request = std::move(Make(options)).value();
+  EXPECT_EQ(request.job.working_directory, "/tmp");
+  EXPECT_EQ(request.plan.working_directory, "/tmp");
+}
+
+TEST_F(RequestTest, MoreArgumentsThanAJobTakesAreRefusedWithBothNumbers) {
+  Options options;
+  options.command.assign(cell::kMaxJobStrings + 1, "a");
+  Result<LaunchRequest> request = MakeRequest(options, kRunId, "");
+  ASSERT_FALSE(request.ok());
+  EXPECT_THAT(request.error().text, HasSubstr("262145 arguments, more than 262144"));
+}
+
 class SourceWalkTest : public RequestTest {
  protected:
   Status Check() {

@@ -126,7 +126,7 @@ TEST(CreateRequestTest, NoRequestEverAsksForMoreThanACell) {
     plan.uid = 1 + static_cast<uint32_t>(random() % 4000000000U);
     plan.gid = 1 + static_cast<uint32_t>(random() % 4000000000U);
     plan.limits.memory_bytes = 1 + random();
-    plan.limits.pids = 1 + random() % 70000;
+    plan.limits.pids = 2 + random() % 70000;
     plan.mounts[0].source = word();
     plan.tmpfs[2].target = round % 2 == 0 ? "/data" : word();
     auto call = EncodeCreate(request);
