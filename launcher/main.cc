@@ -8,7 +8,6 @@
 #include "launcher/native/check.h"
 #include "launcher/native/command.h"
 #include "launcher/native/gateway_mode.h"
-#include "launcher/native/message.h"
 #include "launcher/native/options.h"
 #include "launcher/native/supervisor.h"
 #include "launcher/sys/file.h"
@@ -56,8 +55,8 @@ int main(int argc, char** argv) {
   (void)::umask(::umask(0) & kOthers);
   taskcell::Result<Options> options = taskcell::native::ParseOptions(argc, argv);
   if (!options.ok()) {
-    taskcell::native::PrintMessage(options.error());
-    return taskcell::native::kExitFailed;
+    return taskcell::native::RefuseCommandLine(options.error(),
+                                               taskcell::native::FindReportOption(argc, argv));
   }
   return Run(options.value());
 }

@@ -77,6 +77,12 @@ class PathWalk {
     return (info.st_mode & S_IWGRP) != 0 && info.st_gid != 0 && info.st_gid != trust_.own_group;
   }
 
+  // Root is not to take a user's directory away.
+  std::string OwnerFix(const std::string& path) const {
+    if (trust_.owner == 0) return "do this as that user, or with a copy where only root may write";
+    return Text("chown ", trust_.owner, " ", ShellWord(path));
+  }
+
   // Whether others could put something else at `name` in the directory on top.
   void JudgeDirectory(const struct stat& child, const std::string& name) {
     const Level& top = levels_.back();
@@ -84,7 +90,7 @@ class PathWalk {
     if (!IsOurs(top.info.st_uid)) {
       Add(Concern::What::kOwner, path,
           Text("it belongs to uid ", top.info.st_uid, ", who can exchange what is in it"),
-          Text("chown ", trust_.owner, " ", ShellWord(path)));
+          OwnerFix(path));
     }
     if (!IsWritableByOthers(top.info)) return;
     bool sticky = (top.info.st_mode & S_ISVTX) != 0 && top.info.st_uid == 0;
@@ -94,8 +100,7 @@ class PathWalk {
     } else if (!IsOurs(child.st_uid)) {
       std::string inner = path == "/" ? "/" + name : Text(path, "/", name);
       Add(Concern::What::kOwner, inner,
-          Text("it belongs to uid ", child.st_uid, ", who can exchange it"),
-          Text("chown ", trust_.owner, " ", ShellWord(inner)));
+          Text("it belongs to uid ", child.st_uid, ", who can exchange it"), OwnerFix(inner));
     }
   }
 

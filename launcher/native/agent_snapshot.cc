@@ -16,6 +16,7 @@ namespace taskcell::native {
 namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+constexpr std::size_t kMostEntries = 64;  // far more than there are
 constexpr uint64_t kTmpfsInodes = mounts::kMaxSnapshotEntries + 16;
 
 // A file takes whole pages.
@@ -38,6 +39,11 @@ Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory) {
   mounts::Snapshot snapshot =
       TRY(mounts::SnapshotAgentDirectory(agent.get(), made.root_.get()).With(intent));
   made.warnings_ = std::move(snapshot.warnings);
+  if (TRY(sys::ListDirectory(made.root_.get(), kMostEntries)).empty()) {
+    made.warnings_.push_back(Text("--agent-dir '", Printable(agent_directory),
+                                  "': nothing of it is shown: it has no SOUL.md nor any other of "
+                                  "the entries that are"));
+  }
   return made;
 }
 

@@ -64,7 +64,7 @@ class Build {
 };
 
 // A hard limit below the job's could not be raised by init, which has no capability.
-Status CheckDescriptorLimit(uint64_t wanted) {
+Status CheckDescriptorLimit(uint64_t wanted, cell::JobStdio stdio) {
   constexpr uint64_t kOwn = 128;  // what making a cell takes, with a few mounts
   uint64_t highest = TRY(sys::ResourceLimit(RLIMIT_NOFILE));
   if (highest >= std::max(wanted, kOwn)) return Ok();
@@ -74,7 +74,11 @@ Status CheckDescriptorLimit(uint64_t wanted) {
   if (highest < kOwn) {
     text += Text(kOwn, " that making a cell takes: let");
   } else {
-    text += Text(wanted, " the cell is to have: ask for at most that many (--nofile), or let");
+    // Only the command's own user has the option.
+    text +=
+        Text(wanted, " the cell is to have: ",
+             stdio == cell::JobStdio::kInherit ? "ask for at most that many (--nofile), or " : "",
+             "let");
   }
   text += " whoever started this raise it (LimitNOFILE= of a systemd unit)";
   return Error(Kind::kUnsupported, std::move(text));
@@ -210,7 +214,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.plan = orders.plan;
   child.detached = orders.detached;
   child.outside = TRY(ChooseOutsideIds(orders.user_namespace, *orders.plan));
-  TRY(CheckDescriptorLimit(orders.plan->limits.nofile));
+  TRY(CheckDescriptorLimit(orders.plan->limits.nofile, orders.stdio));
   if (orders.plan->limits.file_bytes != 0) TRY(CheckFileSizeLimit(orders.plan->limits.file_bytes));
   child.init = orders.init;
   child.gate = orders.gate.get();
@@ -233,6 +237,12 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   if (!build.ok() && build.error().err == ENOSYS && cgroup_fd >= 0) {
     cgroup_fd = -1;  // no clone3: the child walks in by itself
     build = Build::Start(child, cgroup_fd);
+  }
+  if (!build.ok()) {
+    if (std::optional<OutsideIds> other = OtherWay(orders.user_namespace, child.outside)) {
+      child.outside = *other;
+      build = Build::Start(child, cgroup_fd);
+    }
   }
   if (!build.ok()) return std::move(build).error();
   if (afterwards) cgroup.emplace(MakeCgroup(orders));

@@ -12,6 +12,7 @@
 #include "launcher/cgroup/place.h"
 #include "launcher/cgroup/remedy.h"
 #include "launcher/native/launch.h"
+#include "launcher/native/limit_check.h"
 #include "launcher/native/message.h"
 #include "launcher/native/own_program.h"
 #include "launcher/native/request.h"
@@ -106,32 +107,18 @@ Result<Finished> Break(Options options, const std::string& breaker) {
   return RunInCell(options);
 }
 
-struct LimitCheck {
-  const char* name;
-  bool held;
-  std::string found;
-};
-
-void CheckLimits(const Outcome& outcome, Lines& lines) {
-  const cgroup::Events& events = outcome.events;
-  const LimitCheck checks[] = {
-      {"pids limit", events.pids_refusals > 0,
-       Text(kLimits.pids, " processes: forks past it were refused ", events.pids_refusals,
-            " times")},
-      {"memory limit", events.oom_kills > 0,
-       Text(kLimits.memory_bytes >> 20U, " MiB with swap: ", events.oom_kills,
-            " process was killed at it")},
-      {"cpu limit", events.cpu_throttles.value_or(0) > 0,
-       Text("0.", kLimits.cpu_millis / 100, " cores: held back in ",
-            events.cpu_throttles.value_or(0), " periods")},
-  };
-  for (const LimitCheck& check : checks) {
-    if (check.held) {
-      lines.Pass(check.name, check.found);
-    } else {
-      lines.Fail(check.name,
-                 "a program went for it in a cell and the kernel counted nothing. What happened: "
-                 "taskcell-probe live");
+void PrintLimits(const Outcome& outcome, Lines& lines) {
+  for (const LimitCheck& check : CheckLimits(kLimits, outcome)) {
+    switch (check.verdict) {
+      case LimitCheck::Verdict::kHeld:
+        lines.Pass(check.name, check.text);
+        break;
+      case LimitCheck::Verdict::kNot:
+        lines.Fail(check.name, check.text);
+        break;
+      case LimitCheck::Verdict::kUnknown:
+        lines.Skip(check.name, check.text);
+        break;
     }
   }
 }
@@ -153,7 +140,7 @@ void CheckCell(const Options& options, Lines& lines) {
     return lines.Fail("cell", Text("made and verified, but what breaks limits in it ended with ",
                                    ExitStatus(outcome)));
   lines.Pass("cell", "made, verified from inside and outside, and removed");
-  CheckLimits(outcome, lines);
+  PrintLimits(outcome, lines);
 }
 
 // Standard output is the cell's too; what the breaker prints there is dropped.

@@ -8,4 +8,8 @@ namespace taskcell::native {
 // one message on standard error and returns the exit status.
 int RunCommand(const Options& options);
 
+// The command line could not be read: prints that, leaves no older report where one was asked for
+// (`report`, may be empty), and returns the exit status.
+int RefuseCommandLine(const Error& error, const std::string& report);
+
 }  // namespace taskcell::native

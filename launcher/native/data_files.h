@@ -14,19 +14,29 @@ namespace taskcell::native {
 
 inline constexpr std::size_t kMaxDataFileBytes = std::size_t{16} << 20U;
 
-// What --file gives: the content of each descriptor, read to its end and kept in a file of its own
-// in a private scratch directory, which a cell sees read-only. It lives as long as this object
-// does.
+// A file of the cell and what it holds.
+struct DataFile {
+  std::string target;
+  std::string content;
+};
+
+// What --file gives: a file of its own for each content, in a private scratch directory, which a
+// cell sees read-only. The directory is there until RemoveNames, or as long as this object.
 class DataFiles {
  public:
-  // Reads them all. Takes the descriptors over. Without files there is no directory either.
-  static Result<DataFiles> Make(const std::vector<FileOption>& files, const std::string& run_id);
+  // Takes the descriptors over, and reads each to its end, in `timeout_ms` altogether.
+  static Result<std::vector<DataFile>> Read(const std::vector<FileOption>& files, int timeout_ms);
+  // Without files there is no directory either.
+  static Result<DataFiles> Make(std::vector<DataFile> files, const std::string& run_id);
 
   DataFiles(DataFiles&&) noexcept = default;
   DataFiles& operator=(DataFiles&&) = delete;
 
-  // Plans the mounts. This object must outlive the cell.
+  // Plans the mounts. The names must stay until the cell has them mounted.
   Status AddTo(LaunchRequest& request) const;
+
+  // The cell keeps the files without them: from here on a killed launcher leaves nothing on disk.
+  void RemoveNames() { directory_.reset(); }
 
  private:
   struct Copy {
@@ -35,7 +45,7 @@ class DataFiles {
     UniqueFd fd;
   };
   DataFiles() = default;
-  Status Add(const FileOption& file);
+  Status Add(const DataFile& file);
 
   std::optional<mounts::ScratchDirectory> directory_;  // none: no files
   std::vector<Copy> copies_;

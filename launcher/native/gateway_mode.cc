@@ -21,6 +21,7 @@
 namespace taskcell::native {
 namespace {
 
+constexpr int kPlanTimeoutMs = 10'000;
 constexpr std::initializer_list<int> kEndingSignals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 
 // Takes over a descriptor the gateway passed: it must not reach any program of the cell.
@@ -75,10 +76,12 @@ Status WaitForEnd(NativeCell& cell, int status_fd, int signals) {
 }
 
 Status Serve(const Options& options, int status_fd) {
-  sys::CaughtSignals signals = TRY(sys::CatchSignals(kEndingSignals));
   UniqueFd plan_pipe = TRY(Adopt(options.plan_fd));
   UniqueFd gate = TRY(Adopt(options.gate_fd));
-  std::string bytes = TRY(sys::ReadAll(plan_pipe.get(), cell::kMaxPlanBytes).With("plan"));
+  // Before signals are caught, so that they end it.
+  std::string bytes =
+      TRY(sys::ReadAllWithin(plan_pipe.get(), cell::kMaxPlanBytes, kPlanTimeoutMs).With("plan"));
+  sys::CaughtSignals signals = TRY(sys::CatchSignals(kEndingSignals));
   cell::CellPlan plan = TRY(cell::ParsePlan(bytes));
   OwnProgram init = TRY(OpenOwnProgram(kInitName));
   CellOrders orders;

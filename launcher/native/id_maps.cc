@@ -34,6 +34,12 @@ Result<OutsideIds> ChooseSubids(const cell::CellPlan& plan) {
   SubordinateIds granted = TRY(ReadSubordinateIds(::getuid()));
   if (granted.uids.empty()) return NoRange(::getuid(), "/etc/subuid");
   if (granted.gids.empty()) return NoRange(::getuid(), "/etc/subgid");
+  if (TRY(sys::HasNoNewPrivileges())) {
+    return Error(
+        Kind::kUnsupported,
+        "newuidmap gets no privilege here, since no_new_privs is set: start this without it "
+        "(NoNewPrivileges=no of a systemd unit), or use --userns=own");
+  }
   if (::access("/usr/bin/newuidmap", X_OK) != 0 || ::access("/usr/bin/newgidmap", X_OK) != 0) {
     return Error(Kind::kUnsupported,
                  "newuidmap and newgidmap are not in /usr/bin: install them (Debian: uidmap)");
@@ -44,6 +50,13 @@ Result<OutsideIds> ChooseSubids(const cell::CellPlan& plan) {
 
 Result<OutsideIds> ChooseOwn() {
   OutsideIds own{MapWay::kOwn, ::geteuid(), ::getegid()};
+  if (own.gid == 0) {
+    return Error(Kind::kDenied,
+                 "your group is root's (gid 0), and a cell under your own ids would have it. Use "
+                 "--userns=subids, or start from another group (as root: setpriv --reuid USER "
+                 "--regid GROUP --clear-groups)",
+                 EPERM);
+  }
   std::vector<gid_t> groups = TRY(sys::GetGroups());
   TRY(CheckFrozenGroups(groups, own.gid));
   return own;
@@ -69,8 +82,8 @@ Result<UserNamespaceMode> ParseUserNamespaceMode(std::string_view text) {
   if (text == "own") return UserNamespaceMode::kOwn;
   if (text == "subids") return UserNamespaceMode::kSubids;
   if (text == "prefer-subids") return UserNamespaceMode::kPreferSubids;
-  return Error(Kind::kUsage, Text("--userns takes auto, own, subids or prefer-subids, not '",
-                                  Printable(text), "'"));
+  return Error(Kind::kUsage,
+               Text("'", Printable(text), "' is not auto, own, subids or prefer-subids"));
 }
 
 std::string_view Name(MapWay way) {
@@ -124,6 +137,14 @@ Result<OutsideIds> ChooseOutsideIds(UserNamespaceMode mode, const cell::CellPlan
   if (own.ok()) return own;
   Result<OutsideIds> subordinate = ChooseSubids(plan);
   return subordinate.ok() ? std::move(subordinate) : std::move(own);
+}
+
+std::optional<OutsideIds> OtherWay(UserNamespaceMode mode, const OutsideIds& outside) {
+  bool subordinate_was_a_wish =
+      mode == UserNamespaceMode::kPreferSubids && outside.way == MapWay::kSubids;
+  if (!subordinate_was_a_wish) return std::nullopt;
+  Result<OutsideIds> own = ChooseOwn();
+  return own.ok() ? std::optional(own.value()) : std::nullopt;
 }
 
 Status WriteIdMaps(pid_t pid, const cell::CellPlan& plan, const OutsideIds& outside) {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,10 @@ std::string_view Name(MapWay way);
 // groups stay in force inside the cell. A caller in groups other than its own gid is refused then
 // (one in group shadow would read /etc/shadow from the cell), whatever the root is.
 Result<OutsideIds> ChooseOutsideIds(UserNamespaceMode mode, const cell::CellPlan& plan);
+
+// The caller's own ids where subordinate ones were only preferred and `outside`, chosen so, turned
+// out not to be granted; nothing where there is no other way.
+std::optional<OutsideIds> OtherWay(UserNamespaceMode mode, const OutsideIds& outside);
 
 // The pure rule about frozen groups: Ok when every one of `groups` is `gid`, else the refusal with
 // its remedy.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <climits>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -50,8 +51,16 @@ Status CheckKeyring(const NativeCell& cell, const std::vector<std::string>& left
   return Ok();
 }
 
+// How long what --file names may take to come to its end where no --timeout says.
+constexpr int kFilesTimeoutMs = 60'000;
+
+int FilesTimeoutMs(uint64_t timeout_ms) {
+  if (timeout_ms == 0) return kFilesTimeoutMs;
+  return static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX));
+}
+
 Result<Finished> Launch(const LaunchRequest& request, const Options& options,
-                        const sys::CaughtSignals& signals) {
+                        const sys::CaughtSignals& signals, DataFiles& files) {
   OwnProgram init = TRY(OpenOwnProgram(kInitName));
   sys::SocketPair gate = TRY(sys::MakePacketPair());
   CellOrders orders;
@@ -68,6 +77,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   orders.errors = streams.job_errors();
   Terminal terminal;  // before the cell: given back when nothing of the cell runs any more
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
+  files.RemoveNames();
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.
   TRY(sys::SetNotDumpable());
@@ -81,6 +91,11 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   TRY(CheckKeyring(cell, left_open));
   Finished finished;
   finished.plan = request.plan;
+  const int early = TRY(sys::TakeSignal(signals.fd.get()));
+  if (early != 0 && early != SIGWINCH) {  // there is no program yet to pass it to
+    finished.outcome.exit.signal = early;
+    return finished;
+  }
   cell::Job job = request.job;
   job.foreground = terminal.is_ours() && !options.terminal;
   job.ignored_signals = signals.ignored;
@@ -97,6 +112,9 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
 }  // namespace
 
 Result<Finished> RunInCell(const Options& options) {
+  // Before signals are caught: what waits for a descriptor's end is ended by them.
+  std::vector<DataFile> contents =
+      TRY(DataFiles::Read(options.files, FilesTimeoutMs(options.time_limit.timeout_ms)));
   sys::CaughtSignals signals = TRY(options.terminal ? sys::CatchSignals(kSignalsAtTerminal)
                                                     : sys::CatchSignals(kPassedSignals));
   std::string run_id = TRY(MakeRunId());
@@ -105,7 +123,7 @@ Result<Finished> RunInCell(const Options& options) {
     request.plan.filter = TRY(
         CompileProfile(options.seccomp).With(Text("--seccomp '", Printable(options.seccomp), "'")));
   }
-  DataFiles files = TRY(DataFiles::Make(options.files, run_id));
+  DataFiles files = TRY(DataFiles::Make(std::move(contents), run_id));
   TRY(files.AddTo(request));
   std::optional<AgentSnapshot> snapshot;
   if (!options.agent_directory.empty()) {
@@ -114,7 +132,7 @@ Result<Finished> RunInCell(const Options& options) {
     TRY(snapshot->AddTo(request));
   }
   TRY(cell::CheckPlan(request.plan));
-  return Launch(request, options, signals);
+  return Launch(request, options, signals, files);
 }
 
 }  // namespace taskcell::native

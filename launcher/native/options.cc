@@ -242,7 +242,7 @@ Status Take(int letter, std::string_view value, Options& options) {
       options.rootfs = value;
       return Ok();
     case kHostRoot:
-      options.rootfs.clear();
+      options.host_root = true;
       return Ok();
     case kReadOnly:
       options.binds.push_back(ParseBind(value, false));
@@ -306,6 +306,18 @@ Status Take(int letter, std::string_view value, Options& options) {
   }
 }
 
+Status CheckFiles(const std::vector<FileOption>& files) {
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    auto same = std::find_if(files.begin(), file,
+                             [&](const FileOption& other) { return other.fd == file->fd; });
+    if (same == file) continue;
+    return Usage(Text("--file '", Printable(same->target), "' and '", Printable(file->target),
+                      "' name the same descriptor, ", file->fd,
+                      ", which can be read only once: give each its own"));
+  }
+  return Ok();
+}
+
 Status CheckTogether(const Options& options) {
   if (options.mode == Options::Mode::kGateway) {
     if (options.plan_fd < 0 || options.gate_fd < 0 || options.status_fd < 0)
@@ -316,6 +328,11 @@ Status CheckTogether(const Options& options) {
   }
   if (options.mode == Options::Mode::kCheck && !options.command.empty())
     return Usage("--check runs a program of its own");
+  if (options.mode == Options::Mode::kCheck && !options.report.empty())
+    return Usage("--check writes no report: what it found is on standard output");
+  if (options.host_root && !options.rootfs.empty())
+    return Usage("--host-root and --rootfs are two roots: give one");
+  TRY(CheckFiles(options.files));
   if (options.mode != Options::Mode::kRun) return Ok();
   if (options.command.empty()) return Usage("no program given; see taskcell-launch --help");
   return CheckStrings(options.command, options.environment);
@@ -343,6 +360,17 @@ Result<Options> ParseOptions(int count, char** arguments) {
   options.command.assign(arguments + ::optind, arguments + count);
   TRY(CheckTogether(options));
   return options;
+}
+
+std::string FindReportOption(int count, char** arguments) {
+  std::string report;
+  ::optind = 0;  // as above
+  while (true) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the launcher has one thread
+    int letter = ::getopt_long(count, arguments, "+:", kLong, nullptr);
+    if (letter == -1) return report;
+    if (letter == kReport) report = ::optarg;
+  }
 }
 
 Status CheckStrings(const std::vector<std::string>& argv,

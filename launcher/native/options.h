@@ -39,6 +39,7 @@ struct Options {
   cell::Limits limits = kDefaultLimits;
   std::string cgroup_parent;  // empty: where delegation is found
   std::string rootfs;         // empty: the host root
+  bool host_root = false;     // asked for by name
   std::vector<BindOption> binds;
   std::vector<FileOption> files;
   std::vector<cell::PlannedTmpfs> tmpfs;  // beyond, or instead of, /tmp and /workspace
@@ -64,6 +65,9 @@ struct Options {
 
 // Parses the command line. Every Error is kUsage and names the option.
 Result<Options> ParseOptions(int count, char** arguments);
+
+// The last --report of a command line that ParseOptions refuses, "" where there is none.
+std::string FindReportOption(int count, char** arguments);
 
 // What --help prints.
 extern const char kUsage[];

@@ -24,8 +24,11 @@ void PutAsked(JsonText& json, const char* key, uint64_t limit) {
   PutCount(json, key, limit == 0 ? std::nullopt : std::optional(limit));
 }
 
+// Whether init told how the program ended: not where it never began, or was killed from outside.
+bool HasEnded(const Outcome& outcome) { return !outcome.killed && !outcome.refusal; }
+
 void PutEnd(JsonText& json, const Outcome& outcome) {
-  bool ended = !outcome.timed_out && !outcome.output_exceeded && !outcome.refusal;
+  const bool ended = HasEnded(outcome);
   json.Key("status").Number(ExitStatus(outcome));
   json.Key("exit");
   if (ended && outcome.exit.signal == 0) {
@@ -49,14 +52,6 @@ void PutEnd(JsonText& json, const Outcome& outcome) {
   json.Key("text").String(outcome.refusal->text).Close('}');
 }
 
-// On v1 the kernel counts the time in a controller of its own, where a cell may not be: then init's
-// count of all it reaped serves. A cell killed from outside has sent none.
-std::optional<uint64_t> CpuTime(const Outcome& outcome) {
-  bool untold = outcome.timed_out || outcome.output_exceeded || outcome.refusal;
-  if (outcome.events.cpu_us || untold) return outcome.events.cpu_us;
-  return outcome.exit.user_us + outcome.exit.system_us;
-}
-
 void PutFilter(JsonText& json, const cell::CellPlan& plan, const CellFacts& facts) {
   json.Key("seccomp").Open('{').Key("profile").String(plan.filter.empty() ? "default" : "own");
   json.Key("left_open").Open('[');
@@ -65,6 +60,11 @@ void PutFilter(JsonText& json, const cell::CellPlan& plan, const CellFacts& fact
 }
 
 }  // namespace
+
+std::optional<uint64_t> CpuTime(const Outcome& outcome) {
+  if (outcome.events.cpu_us || !HasEnded(outcome)) return outcome.events.cpu_us;
+  return outcome.exit.user_us + outcome.exit.system_us;
+}
 
 Result<UniqueFd> OpenReport(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -77,6 +77,11 @@ Result<UniqueFd> OpenReport(const std::string& path) {
   UniqueFd file = TRY(std::move(opened));
   TRY(sys::Truncate(file.get(), 0));
   return file;
+}
+
+Status WriteReport(int fd, std::string_view text) {
+  TRY(sys::Truncate(fd, 0));
+  return sys::WriteAll(fd, text);
 }
 
 std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,

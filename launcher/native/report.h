@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,9 @@ namespace taskcell::native {
 // Creates or empties the file a report goes to. Refuses what is no plain file: a FIFO nobody reads
 // would hold up the launch for ever, and a link may lead to a file that was not meant.
 Result<UniqueFd> OpenReport(const std::string& path);
+
+// Writes the whole of it, in place of what a program that was given the file wrote there.
+Status WriteReport(int fd, std::string_view text);
 
 // What is true of a cell beyond its outcome.
 struct CellFacts {
@@ -31,6 +36,11 @@ std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
 
 // The JSON report of a launch that failed. Pure.
 std::string ReportError(const Error& error);
+
+// The processor time of all of the cell. On v1 the kernel counts it in a controller of its own,
+// where a cell may not be: then init's count of all it reaped serves, and a cell killed at its
+// deadline has sent none.
+std::optional<uint64_t> CpuTime(const Outcome& outcome);
 
 // "none" where the cell has the caller's own kernel uid, else where its uid comes from.
 std::string_view UidSeparation(MapWay way);

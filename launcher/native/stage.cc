@@ -21,8 +21,16 @@ ChildReport ReportFailure(Stage stage, const Error& error) {
   report.stage = stage;
   report.kind = static_cast<uint8_t>(error.kind);
   report.err = error.err;
-  std::size_t length = std::min(error.text.size(), report.text.size() - 1);
-  std::copy_n(error.text.begin(), length, report.text.begin());
+  // Of a text that does not fit the middle is left out: the cause and the remedy stand at its end.
+  constexpr std::string_view kGap = " ... ";
+  const std::size_t room = report.text.size() - 1;
+  std::string text = error.text;
+  if (text.size() > room) {
+    const std::size_t head = (room - kGap.size()) / 2;
+    const std::size_t tail = room - kGap.size() - head;
+    text = Text(text.substr(0, head), kGap, text.substr(text.size() - tail));
+  }
+  std::copy_n(text.begin(), text.size(), report.text.begin());
   return report;
 }
 

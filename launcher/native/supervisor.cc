@@ -52,7 +52,6 @@ class Supervisor {
   uint64_t start_us_;
   uint64_t grace_us_;
   uint64_t deadline_us_ = 0;  // 0: none
-  bool killed_ = false;
   Outcome outcome_;
 };
 
@@ -92,7 +91,7 @@ Result<bool> Supervisor::EndAtDeadline() {
 }
 
 Status Supervisor::Kill() {
-  killed_ = true;
+  outcome_.killed = true;
   // ignoring: with init, process 1 of the cell's pid namespace, go all the others
   (void)cell_.cgroup().Kill();
   return cell_.init().Signal(SIGKILL);
@@ -176,7 +175,7 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
   if (outcome_.refusal)
     (void)gate_.SendDone();  // ignoring: only where no job was init waits for it
   outcome_.events = TRY(counts.Read());
-  if (!killed_) {
+  if (!outcome_.killed) {
     short gone = TRY(sys::Poll(cell_.init().pidfd(), POLLIN, kGoodbyeTimeoutMs));
     if (gone == 0) TRY(cell_.init().Signal(SIGKILL));
   }

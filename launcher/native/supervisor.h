@@ -16,6 +16,7 @@ namespace taskcell::native {
 struct Outcome {
   bool timed_out = false;
   bool output_exceeded = false;
+  bool killed = false;                   // from outside, before it ended
   std::optional<cell::Refusal> refusal;  // the job did not start
   cell::JobExit exit;                    // else
   cgroup::Events events;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <linux/fs.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -9,12 +10,15 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
+#include "launcher/sys/signals.h"
+#include "launcher/sys/socket.h"
 
 namespace taskcell::sys {
 namespace {
@@ -80,6 +84,30 @@ Result<std::string> ReadAll(int fd, std::size_t limit) {
       return Error(Kind::kViolation, Text("fd ", fd, " holds more than ", limit, " bytes"), EFBIG);
     }
     data.append(chunk.data(), got);
+  }
+}
+
+Result<std::string> ReadAllWithin(int fd, std::size_t limit, int timeout_ms) {
+  constexpr uint64_t kUsPerMs = 1000;
+  const uint64_t end_us = MonotonicUs() + static_cast<uint64_t>(std::max(timeout_ms, 0)) * kUsPerMs;
+  std::string data;
+  std::array<char, 16384> chunk;
+  while (true) {
+    uint64_t now_us = MonotonicUs();
+    int left_ms = now_us < end_us ? static_cast<int>((end_us - now_us) / kUsPerMs) + 1 : 0;
+    if (TRY(Poll(fd, POLLIN, timeout_ms < 0 ? -1 : left_ms)) == 0) {
+      return Error(Kind::kSystem,
+                   Text("fd ", fd, " did not come to its end within ", timeout_ms, " ms"),
+                   ETIMEDOUT);
+    }
+    Result<std::size_t> got = Read(fd, chunk);
+    if (!got.ok() && got.error().err == EAGAIN) continue;  // another reader was faster
+    if (!got.ok()) return std::move(got).error();
+    if (got.value() == 0) return data;
+    if (data.size() + got.value() > limit) {
+      return Error(Kind::kViolation, Text("fd ", fd, " holds more than ", limit, " bytes"), EFBIG);
+    }
+    data.append(chunk.data(), got.value());
   }
 }
 

@@ -41,6 +41,10 @@ Status KeepOnExec(int fd);
 // `limit` bytes.
 Result<std::string> ReadAll(int fd, std::size_t limit);
 
+// The same, waiting at most `timeout_ms` altogether for what has not come yet (-1: for ever); an
+// Error with err ETIMEDOUT after that. Also of a descriptor that does not block.
+Result<std::string> ReadAllWithin(int fd, std::size_t limit, int timeout_ms);
+
 // Opens `path` below `dir_fd` (kResolveBeneath for a real directory, plain for AT_FDCWD) and reads
 // it whole, at most `limit` bytes. Never blocks on a FIFO (O_NONBLOCK).
 Result<std::string> ReadFile(int dir_fd, const std::string& path, std::size_t limit);

@@ -36,6 +36,12 @@ Status SetNoNewPrivileges() {
   return Ok();
 }
 
+Result<bool> HasNoNewPrivileges() {
+  int answer = ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+  if (answer < 0) return Failure("prctl PR_GET_NO_NEW_PRIVS");
+  return answer != 0;
+}
+
 Status SetParentDeathSignal(int signal) {
   if (::prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) < 0) return Failure("prctl PR_SET_PDEATHSIG");
   return Ok();

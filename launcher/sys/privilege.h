@@ -20,6 +20,8 @@ Status SetNotDumpable();
 
 // PR_SET_NO_NEW_PRIVS 1.
 Status SetNoNewPrivileges();
+// PR_GET_NO_NEW_PRIVS: whether no program gives this process more than it has.
+Result<bool> HasNoNewPrivileges();
 
 // PR_SET_PDEATHSIG: `signal` is sent when the parent ends. A change of ids clears it.
 Status SetParentDeathSignal(int signal);

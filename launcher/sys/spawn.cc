@@ -53,7 +53,17 @@ Result<Child> SpawnProgram(const std::string& path, const std::vector<std::strin
   for (const PassedDescriptor& one : passed) {
     if (one.number < kFirstPassed || one.number >= kStagingNumber)
       return Error(Kind::kInternal, Text("descriptor number ", one.number, " can't be passed"));
-    staged.push_back(TRY(Duplicate(one.fd, kStagingNumber)));
+    Result<UniqueFd> copy = Duplicate(one.fd, kStagingNumber);
+    if (!copy.ok() && (copy.error().err == EINVAL || copy.error().err == EMFILE)) {
+      return Error(
+          Kind::kUnsupported,
+          Text("the limit on open descriptors here (RLIMIT_NOFILE, `ulimit -n`) is below the ",
+               kStagingNumber + static_cast<int>(passed.size()),
+               " that starting a program takes: let whoever started this raise it "
+               "(LimitNOFILE= of a systemd unit)"),
+          copy.error().err);
+    }
+    staged.push_back(TRY(std::move(copy)));
     failed |= ::posix_spawn_file_actions_adddup2(&actions, staged.back().get(), one.number);
     past_last = std::max(past_last, one.number + 1);
   }

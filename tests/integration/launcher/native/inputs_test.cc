@@ -1,11 +1,14 @@
 // What a program in a cell is given of the host: directories, data from descriptors, instructions.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
@@ -56,6 +59,65 @@ TEST_F(InputsTest, AFileHoldsWhatItsDescriptorHeld) {
   EXPECT_THAT(ran.err, HasSubstr("Read-only file system"));
   for (const auto& entry : std::filesystem::directory_iterator("/tmp"))
     EXPECT_THAT(entry.path().filename().string(), Not(testing::StartsWith("taskcell-file-")));
+}
+
+// A descriptor that stays open for writing, at number 99.
+std::function<void()> WithOpenPipe() {
+  return [] {
+    sys::Pipe pipe = sys::MakePipe().value();
+    if (!sys::PlaceDescriptor(pipe.read_end.get(), 99).ok()) ::_exit(90);
+    if (!sys::PlaceDescriptor(pipe.write_end.get(), 98).ok()) ::_exit(90);
+  };
+}
+
+TEST_F(InputsTest, ADescriptorThatNeverEndsIsGivenUpWhenTheTimeIsUp) {
+  RunOptions options;
+  options.in_child = WithOpenPipe();
+  Outcome ran = Launch({"--timeout=300ms", "--file=/etc/given:99", "--", "/bin/true"}, options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("descriptor 99 was not at its end within 300 ms"));
+}
+
+TEST_F(InputsTest, ASignalEndsALaunchThatWaitsForADescriptor) {
+  RunOptions options;
+  options.in_child = [pipe = WithOpenPipe()] {
+    pipe();
+    pid_t self = ::getpid();
+    if (::fork() == 0) {
+      (void)::usleep(500'000);
+      ::_exit(::kill(self, SIGTERM));
+    }
+  };
+  Outcome terminated = Launch({"--file=/etc/given:99", "--", "/bin/true"}, options);
+  EXPECT_EQ(terminated.status, 128 + SIGTERM) << terminated.err;
+}
+
+TEST_F(InputsTest, NoFileWithAGivenContentHasANameWhileTheProgramRuns) {
+  std::string source = MakeFile("source", "from a descriptor");
+  std::string seen = MakeFile("seen/names", "");
+  std::filesystem::permissions(scratch_ + "/seen", std::filesystem::perms::all);
+  RunOptions options;
+  options.in_child = [&source] {
+    UniqueFd fd = sys::Open(source, O_RDONLY).value();
+    if (!sys::PlaceDescriptor(fd.get(), 99).ok()) ::_exit(90);
+  };
+  // The program waits until it was looked for.
+  std::string script = "until [ -e /seen/looked ]; do sleep 0.1; done; cat /etc/given";
+  std::thread looks([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    std::ofstream names(seen);
+    for (const auto& entry : std::filesystem::directory_iterator("/tmp"))
+      names << entry.path().filename().string() << "\n";
+    names.close();
+    std::ofstream(scratch_ + "/seen/looked").flush();
+  });
+  Outcome ran = Launch(
+      {"--file=/etc/given:99", "--ro=" + scratch_ + "/seen:/seen", "--", "/bin/sh", "-c", script},
+      options);
+  looks.join();
+  EXPECT_EQ(ran.out, "from a descriptor") << ran.err;
+  std::string names = sys::ReadFile(AT_FDCWD, seen, 1U << 20U).value();
+  EXPECT_THAT(names, AllOf(HasSubstr("taskcell-launch-test-"), Not(HasSubstr("taskcell-file-"))));
 }
 
 TEST_F(InputsTest, ADescriptorThatIsNotOpenIsRefused) {

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -80,11 +81,38 @@ TEST_F(NativeLaunchTest, ASubordinateIdIsAnotherKernelUser) {
   EXPECT_THAT(Report(), HasSubstr(R"("uid_separation":"subordinate")"));
 }
 
+// As in a systemd unit with NoNewPrivileges=yes: newuidmap gets no privilege.
+TEST_F(NativeLaunchTest, WithoutNewPrivilegesASubordinateIdIsOnlyAWish) {
+  TASKCELL_REQUIRE(::access("/usr/bin/newuidmap", X_OK) == 0, "needs newuidmap (package uidmap)");
+  RunOptions options;
+  options.in_child = [] {
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(90);
+  };
+  Outcome preferred =
+      Launch({"--userns=prefer-subids", ReportOption(), "--", "/bin/true"}, options);
+  EXPECT_EQ(preferred.status, 0) << preferred.err;
+  EXPECT_THAT(Report(), HasSubstr(R"("uid_separation":"none")"));
+  Outcome required = Launch({"--userns=subids", "--", "/bin/true"}, options);
+  EXPECT_EQ(required.status, 125);
+  EXPECT_THAT(required.err, HasSubstr("no_new_privs is set"));
+}
+
+TEST_F(NativeLaunchTest, ACallerInRootsGroupIsToldSoAndWhatToDo) {
+  RunOptions options;
+  options.user = *user_;
+  options.user->gid = 0;
+  Outcome ran = test::Run(Command({"--userns=own", "--", "/bin/true"}), options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("your group is root's"), HasSubstr("--regid GROUP")));
+}
+
 TEST_F(NativeLaunchTest, StatusesAreAsDocumented) {
   EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "exit 7"}).status, 7);
   EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "kill -ABRT $$"}).status, 134);
   EXPECT_EQ(Launch({"--", "/nosuch"}).status, 127);
   EXPECT_EQ(Launch({"--", "nosuchname"}).status, 127);
+  EXPECT_EQ(Launch({"--", ""}).status, 127);
+  EXPECT_EQ(Launch({"--chdir=/tmp/", "--", "/bin/true"}).status, 0);
   EXPECT_EQ(Launch({"--", "/etc/passwd"}).status, 126);
   EXPECT_EQ(Launch({"--bogus"}).status, 125);
   EXPECT_EQ(Launch({"--timeout=300ms", "--", "/bin/sleep", "60"}).status, 124);
@@ -105,7 +133,8 @@ TEST_F(NativeLaunchTest, AProgramMayEndByItselfWhenItsTimeIsUp) {
       {"--timeout=300ms", "--kill-after=20s", ReportOption(), "--", "/bin/sh", "-c", script});
   EXPECT_EQ(ran.status, 124);
   EXPECT_EQ(ran.out, "ended\n");
-  EXPECT_THAT(Report(), HasSubstr(R"("timed_out":true)"));
+  EXPECT_THAT(Report(), HasSubstr(R"("exit":3,"signal":null,"timed_out":true)"));
+  EXPECT_THAT(Report(), Not(HasSubstr(R"("cpu_us":null)")));
 }
 
 TEST_F(NativeLaunchTest, TheMemoryLimitKillsOneGreedyChild) {
@@ -268,6 +297,13 @@ TEST_F(NativeLaunchTest, AReportIsWrittenForAFailureToo) {
   Outcome ran = Launch({ReportOption(), "--ro=/nonexistent", "--", "/bin/true"});
   EXPECT_EQ(ran.status, 125);
   EXPECT_THAT(Report(), AllOf(HasSubstr(R"("status":125)"), HasSubstr("/nonexistent")));
+}
+
+TEST_F(NativeLaunchTest, ACommandLineThatCannotBeReadLeavesNoOlderReport) {
+  MakeFile("report.json", "an older report");
+  ASSERT_EQ(::chown((scratch_ + "/report.json").c_str(), user_->uid, user_->gid), 0);
+  EXPECT_EQ(Launch({ReportOption(), "--memory=x", "--", "/bin/true"}).status, 125);
+  EXPECT_THAT(Report(), AllOf(HasSubstr(R"("status":125)"), HasSubstr("--memory")));
 }
 
 TEST_F(NativeLaunchTest, AReportThatCannotBeAFileIsRefusedBeforeAnythingRuns) {

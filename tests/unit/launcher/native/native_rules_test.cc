@@ -25,14 +25,18 @@ TEST(FrozenGroupsTest, OnlyTheOwnGroupMayStay) {
 }
 
 TEST(ChildReportTest, AFailureKeepsStageErrnoAndAsMuchTextAsFits) {
-  Error error(Kind::kDenied, std::string(2000, 'x'), EACCES);
+  Error error(Kind::kDenied, "begin" + std::string(2000, 'x') + "end", EACCES);
   ChildReport report = ReportFailure(Stage::kMounts, error);
   Error back = ErrorOf(report);
   EXPECT_EQ(back.err, EACCES);
   EXPECT_EQ(back.kind, Kind::kDenied);
   EXPECT_THAT(back.text, HasSubstr("stage 'mounts'"));
-  EXPECT_THAT(back.text, HasSubstr(std::string(report.text.size() - 1, 'x')));
-  EXPECT_THAT(back.text, Not(HasSubstr(std::string(report.text.size(), 'x'))));
+  EXPECT_THAT(back.text, HasSubstr("begin" + std::string(240, 'x') + " ... xxx"));
+  EXPECT_THAT(back.text, testing::EndsWith("xxxend"));
+  EXPECT_EQ(back.text.size(),
+            std::string("cell set-up, stage 'mounts': ").size() + report.text.size() - 1);
+  Error fits(Kind::kDenied, std::string(report.text.size() - 1, 'y'));
+  EXPECT_THAT(ErrorOf(ReportFailure(Stage::kMounts, fits)).text, HasSubstr(fits.text));
 }
 
 TEST(ChildReportTest, AnUnterminatedTextOrUnknownKindIsTakenAsIs) {

@@ -108,5 +108,28 @@ TEST(CheckStringsTest, OneByteBelow128KiBIsTakenAnd128KiBNamesTheWayOut) {
   }
 }
 
+TEST(FindReportOptionTest, TheReportIsFoundWhateverElseIsWrong) {
+  struct Row {
+    std::vector<std::string> words;
+    std::string report;
+  };
+  const Row rows[] = {
+      {{"--report", "r", "--memory", "x", "true"}, "r"},
+      {{"--bogus", "--report=r", "--pids"}, "r"},
+      {{"--report=a", "--report=b"}, "b"},
+      {{"true", "--report=r"}, ""},
+      {{"--memory", "--report=r"}, ""},
+      {{"--report"}, ""},
+  };
+  for (const Row& row : rows) {
+    std::vector<std::string> words = row.words;
+    words.insert(words.begin(), "taskcell-launch");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    EXPECT_EQ(FindReportOption(static_cast<int>(words.size()), argv.data()), row.report);
+  }
+}
+
 }  // namespace
 }  // namespace taskcell::native

@@ -69,5 +69,42 @@ TEST_F(OpenReportTest, AMissingDirectoryIsToldAsTheSystemTellsIt) {
   EXPECT_THAT(Refusal(path_ + "/no/report"), HasSubstr("No such file"));
 }
 
+TEST_F(OpenReportTest, WhatAProgramWroteToTheReportIsNotThereAfterwards) {
+  std::string file = path_ + "/report";
+  UniqueFd report = OpenReport(file).value();
+  std::ofstream(file) << std::string(5000, 'x');
+  ASSERT_TRUE(WriteReport(report.get(), "{}\n").ok());
+  EXPECT_EQ(sys::ReadFile(AT_FDCWD, file, 100).value(), "{}\n");
+}
+
+Outcome TimedOut() {
+  Outcome outcome;
+  outcome.timed_out = true;
+  outcome.exit.user_us = 40;
+  outcome.exit.system_us = 2;
+  return outcome;
+}
+
+TEST(ReportOutcomeTest, AProgramThatEndedWithinItsGraceTimeIsToldWithStatusAndTime) {
+  Outcome outcome = TimedOut();
+  outcome.exit.code = 3;
+  std::string report = ReportOutcome({}, {}, outcome);
+  EXPECT_THAT(report, HasSubstr(R"("status":124,"exit":3,"signal":null,"timed_out":true)"));
+  EXPECT_THAT(report, HasSubstr(R"("cpu_us":42)"));
+  outcome.exit.code = 0;
+  outcome.exit.signal = 15;
+  EXPECT_THAT(ReportOutcome({}, {}, outcome), HasSubstr(R"("exit":null,"signal":15)"));
+}
+
+TEST(ReportOutcomeTest, OfAKilledCellOnlyTheKernelsCountIsTold) {
+  Outcome outcome = TimedOut();
+  outcome.killed = true;
+  std::string report = ReportOutcome({}, {}, outcome);
+  EXPECT_THAT(report, HasSubstr(R"("exit":null,"signal":null,"timed_out":true)"));
+  EXPECT_THAT(report, HasSubstr(R"("cpu_us":null)"));
+  outcome.events.cpu_us = 7;
+  EXPECT_THAT(ReportOutcome({}, {}, outcome), HasSubstr(R"("cpu_us":7)"));
+}
+
 }  // namespace
 }  // namespace taskcell::native

@@ -106,5 +106,27 @@ TEST_F(FileTest, WriteControlDoesNotFollowALink) {
   EXPECT_EQ(ReadFile(dir(), "target", 10).value(), "old");
 }
 
+TEST(ReadAllWithinTest, WhatNeverEndsIsGivenUpAndWhatEndsIsReadWhole) {
+  Pipe pipe = MakePipe(O_NONBLOCK).value();
+  ASSERT_TRUE(WriteAll(pipe.write_end.get(), "some").ok());
+  Result<std::string> open_still = ReadAllWithin(pipe.read_end.get(), 10, 30);
+  ASSERT_FALSE(open_still.ok());
+  EXPECT_EQ(open_still.error().err, ETIMEDOUT);
+  ASSERT_TRUE(WriteAll(pipe.write_end.get(), "more").ok());
+  pipe.write_end.Reset();
+  EXPECT_EQ(ReadAllWithin(pipe.read_end.get(), 10, -1).value(), "more");
+  EXPECT_EQ(ReadAllWithin(pipe.read_end.get(), 10, 0).value(), "") << "at its end: no waiting";
+}
+
+TEST(ReadAllWithinTest, TheBoundIsTakenAndOnePastItIsRefused) {
+  for (std::size_t bytes : {10U, 11U}) {
+    Pipe pipe = MakePipe().value();
+    ASSERT_TRUE(WriteAll(pipe.write_end.get(), std::string(bytes, 'x')).ok());
+    pipe.write_end.Reset();
+    Result<std::string> read = ReadAllWithin(pipe.read_end.get(), 10, 1000);
+    EXPECT_EQ(read.ok() ? 0 : read.error().err, bytes == 10U ? 0 : EFBIG);
+  }
+}
+
 }  // namespace
 }  // namespace taskcell::sys
