@@ -27,18 +27,20 @@ std::string ProblemsJson(const Home& home, const std::vector<ConfigProblem>& pro
   return json.text();
 }
 
-void PrintProblems(const Home& home, const std::vector<ConfigProblem>& problems) {
+std::string ProblemsText(const Home& home, const std::vector<ConfigProblem>& problems) {
+  std::string text;
   for (const ConfigProblem& problem : problems)
-    PutLine(STDOUT_FILENO, Text(Printable(problem.file),
-                                problem.fatal ? ": " : ": warning: ", Printable(problem.text)));
+    text += Text(Printable(problem.file),
+                 problem.fatal ? ": " : ": warning: ", Printable(problem.text), "\n");
   const auto errors = std::count_if(problems.begin(), problems.end(), IsFatal);
   const auto warnings = static_cast<std::ptrdiff_t>(problems.size()) - errors;
-  PutLine(STDOUT_FILENO, Text(Printable(home.path), ": ",
-                              errors == 0 ? Text("the configuration is valid")
-                                          : Text(errors, errors == 1 ? " error" : " errors"),
-                              warnings == 0   ? ""
-                              : warnings == 1 ? ", 1 warning"
-                                              : Text(", ", warnings, " warnings")));
+  return Text(text, Printable(home.path), ": ",
+              errors == 0 ? Text("the configuration is valid")
+                          : Text(errors, errors == 1 ? " error" : " errors"),
+              warnings == 0   ? ""
+              : warnings == 1 ? ", 1 warning"
+                              : Text(", ", warnings, " warnings"),
+              "\n");
 }
 
 }  // namespace
@@ -54,11 +56,9 @@ int ConfigCheckCommand(const std::string& home_option, bool json) {
   }
   const std::vector<ConfigProblem> problems = CheckConfiguration(home.value(), environment);
   const bool valid = std::none_of(problems.begin(), problems.end(), IsFatal);
-  if (json) {
-    PutLine(STDOUT_FILENO, ProblemsJson(home.value(), problems, valid));
-  } else {
-    PrintProblems(home.value(), problems);
-  }
+  const std::string text = json ? ProblemsJson(home.value(), problems, valid) + "\n"
+                                : ProblemsText(home.value(), problems);
+  if (!PrintOutput(text)) return kUsage;
   return valid ? 0 : kInvalid;
 }
 

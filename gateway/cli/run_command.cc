@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
+#include <exception>
 
 #include "gateway/cli/output.h"
 #include "gateway/cli/surroundings.h"
@@ -23,15 +23,23 @@ namespace {
 // more memory than that.
 Result<std::string> ReadPrompt(const std::string& prompt) {
   if (prompt != "-") return prompt;
-  Result<std::string> text = sys::ReadAll(STDIN_FILENO, kMaxPromptBytes);
+  Result<std::string> text = sys::ReadAllWithin(STDIN_FILENO, kMaxPromptBytes, -1);
+  if (!text.ok() && text.error().err == EISDIR)
+    return Error(Kind::kUsage, "standard input is a directory; give the prompt as an argument")
+        .Coded(kInvalidPrompt);
   if (text.ok() || text.error().err != EFBIG) return text;
   return Error(Kind::kUsage,
                Text("the prompt on standard input has more than ", kMaxPromptBytes, " bytes"))
       .Coded(kInvalidPrompt);
 }
 
-Result<TaskAnswer> Run(const RunOptions& options) {
+// `home` is told where it is known: what is wrong with a configuration is wrong with one home's.
+Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
   TRY(sys::SetNotDumpable());
+  TaskRequest request;
+  request.agent = options.agent;
+  // Before signals are caught: there is nothing yet that one would have to undo.
+  request.prompt = TRY(ReadPrompt(options.prompt));
   UniqueFd cancel = TRY(sys::CatchTermination());
   std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make(cancel.get()));
   if (::isatty(STDERR_FILENO) == 1) {
@@ -39,11 +47,9 @@ Result<TaskAnswer> Run(const RunOptions& options) {
       PutLine(STDERR_FILENO, Text("taskcell: ", line));
     };
   }
-  TaskRequest request;
-  request.agent = options.agent;
-  request.prompt = TRY(ReadPrompt(options.prompt));
   Result<std::string> home = ChooseHome(options.home, host->get().environment);
   if (!home.ok()) return std::move(home).error().Coded("workspace_failed");
+  home_path = home.value();
   request.home = std::move(home).value();
   return RunTask(request, host->get());
 }
@@ -62,12 +68,21 @@ void Explain(const TaskAnswer& answer) {
     PutLine(STDERR_FILENO, Text("taskcell: detail: ", Printable(answer.detail)));
 }
 
-bool PrintReply(const TaskAnswer& answer) {
-  std::string text = *answer.reply;
-  if (!text.ends_with('\n')) text += '\n';
-  Status written = sys::WriteAll(STDOUT_FILENO, text);
-  if (!written.ok()) PutLine(STDERR_FILENO, Text("taskcell: the reply: ", written.error().text));
-  return written.ok();
+// What goes to standard output: one JSON object, or the reply, or nothing.
+std::string OutputOf(const TaskAnswer& answer, bool json) {
+  if (json) return AnswerJson(answer) + "\n";
+  if (!answer.reply.has_value()) return "";
+  return answer.reply->ends_with('\n') ? *answer.reply : *answer.reply + "\n";
+}
+
+// Libraries throw where memory or threads run out.
+Result<TaskAnswer> RunAndCatch(const RunOptions& options, std::string& home_path) {
+  try {
+    return Run(options, home_path);
+  } catch (const std::exception& error) {
+    return Error(Kind::kSystem, Text("this process ran out of something it needs (", error.what(),
+                                     "): see its limits (ulimit -a) and those of its cgroup"));
+  }
 }
 
 }  // namespace
@@ -105,14 +120,13 @@ std::string AnswerJson(const TaskAnswer& answer) {
 
 int RunCommand(const RunOptions& options) {
   constexpr int kFailed = 1;
-  Result<TaskAnswer> result = Run(options);
+  std::string home_path;
+  Result<TaskAnswer> result = RunAndCatch(options, home_path);
   const TaskAnswer answer = result.ok() ? std::move(result).value() : AnswerFor(result.error());
   Explain(answer);
-  if (options.json) {
-    PutLine(STDOUT_FILENO, AnswerJson(answer));
-  } else if (answer.reply.has_value() && !PrintReply(answer)) {
-    return kFailed;
-  }
+  if (!answer.ok() && !home_path.empty())
+    PutLine(STDERR_FILENO, Text("taskcell: home: ", Printable(home_path)));
+  if (!PrintOutput(OutputOf(answer, options.json))) return kFailed;
   return ExitStatus(answer.code);
 }
 

@@ -26,12 +26,15 @@ Result<probe::Endpoint> ChooseHostEndpoint(const TaskcellSettings& settings) {
                                FlavourOf(settings.engine));
 }
 
-Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings) {
+Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings,
+                                                          int cancel_fd) {
   if (settings.engine == EngineChoice::kNative)
     return std::unique_ptr<probe::CellEngine>(std::make_unique<probe::NativeEngine>());
   probe::Endpoint endpoint = TRY(ChooseHostEndpoint(settings));
-  return std::unique_ptr<probe::CellEngine>(
-      std::make_unique<probe::DockerEngine>(std::move(endpoint), FlavourOf(settings.engine)));
+  auto engine =
+      std::make_unique<probe::DockerEngine>(std::move(endpoint), FlavourOf(settings.engine));
+  engine->CancelOn(cancel_fd);
+  return std::unique_ptr<probe::CellEngine>(std::move(engine));
 }
 
 Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) {
@@ -40,7 +43,9 @@ Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) 
   surroundings.environment = ProcessEnvironment();
   surroundings.effective_uid = ::geteuid();
   surroundings.programs = TRY(FindPrograms());
-  surroundings.make_engine = MakeHostEngine;
+  surroundings.make_engine = [cancel_fd](const TaskcellSettings& settings) {
+    return MakeHostEngine(settings, cancel_fd);
+  };
   surroundings.prove_limits = [host = host.get()](const Home& home, probe::CellEngine& engine,
                                                   const SandboxSettings& settings) {
     return host->limits_probe_.Check(home, engine, settings, host->surroundings_.programs);

@@ -30,7 +30,8 @@ class HostSurroundings {
 // code docker_unreachable.
 Result<probe::Endpoint> ChooseHostEndpoint(const TaskcellSettings& settings);
 
-// The engine `settings` name: "auto" is never native.
-Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings);
+// The engine `settings` name: "auto" is never native. `cancel_fd` as in Surroundings.
+Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings,
+                                                          int cancel_fd);
 
 }  // namespace taskcell::gateway

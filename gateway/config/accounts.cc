@@ -273,8 +273,15 @@ std::string Accepted(const AccountWish& wish) {
   return Text("an API key account of provider `", Printable(wish.provider), "`");
 }
 
+bool IsKnown(std::string_view provider) {
+  return std::any_of(kProviders.begin(), kProviders.end(),
+                     [&](const Provider& known) { return known.id == provider; });
+}
+
 // Why this account does not do; empty when it does.
 std::string Unfit(const Account& account, const AccountWish& wish) {
+  if (account.provider != wish.provider)
+    return Text("its provider `", Printable(account.provider), "` is not known");
   if (!account.unavailable.empty()) return account.unavailable;
   if (account.type == AccountType::kOauth && !wish.oauth_token)
     return "an OAuth account; this runtime needs an API key in this version of taskcell";
@@ -309,7 +316,8 @@ Result<std::vector<Account>> FittingAccounts(const std::vector<Account>& account
   std::string passed_over;
   int reasons = 0;
   for (const Account& account : accounts) {
-    if (account.provider != wish.provider || !InPool(account, wish.pool)) continue;
+    const bool may_be_meant = account.provider == wish.provider || !IsKnown(account.provider);
+    if (!may_be_meant || !InPool(account, wish.pool)) continue;
     std::string why = Unfit(account, wish);
     if (why.empty()) {
       fitting.push_back(account);

@@ -16,6 +16,12 @@ constexpr std::string_view kInvalidConfig = "invalid_config";
 constexpr std::string_view kUnmountable = "agent_dir_unmountable";
 
 Error NotFound(std::string_view name) {
+  if (name == "default")
+    return Error(
+               Kind::kConfig,
+               "the agent is not registered: no agents/*/agent.toml of this home has [agent] name "
+               "= \"default\" or role = \"main\"; name an agent, or give one that role")
+        .Coded(kAgentNotFound);
   return Error(Kind::kConfig, Text("the agent is not registered: no agents/*/agent.toml of this "
                                    "home has [agent] name = \"",
                                    Printable(name.substr(0, kMaxAgentNameBytes)), "\""))
@@ -118,7 +124,8 @@ Result<Agent> FindAgent(const Home& home, std::string_view name) {
     if (!agent.ok()) {
       // Another agent's broken file must not stop this one; but the directory of this very name
       // tells more than "not found".
-      if (entry == name && agent.error().err != ENOENT) own_error = agent.error();
+      if (entry == name && agent.error().err != ENOENT)
+        own_error = std::move(agent).error().With(Text("agents/", Printable(entry)));
       continue;
     }
     if (!Matches(agent->config, name)) continue;

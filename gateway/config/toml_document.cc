@@ -100,6 +100,16 @@ std::string WithoutQuotes(std::string_view description) {
   return Printable(std::string_view(out).substr(0, kMaxDescription));
 }
 
+// Why a file could not be opened, and what to do.
+std::string WithRemedy(const Error& cause) {
+  if (cause.err == EACCES)
+    return Text(cause.text, "; give it to this user (chown) or let this user read it (chmod u+r)");
+  if (cause.err == ELOOP)
+    return "it is a symbolic link, or is reached through one, and links are not followed: put the "
+           "file itself there";
+  return cause.text;
+}
+
 Error NotToml(std::string_view name, std::string_view why) {
   return Error(Kind::kConfig, Text(name, " is not valid TOML: ", why));
 }
@@ -126,7 +136,7 @@ Result<ConfigValue> ReadToml(int dir_fd, const std::string& path, std::string_vi
   Result<UniqueFd> file =
       sys::OpenAt2(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, sys::kResolveBeneath);
   auto unreadable = [&](const Error& cause) {
-    return Error(Kind::kConfig, Text(name, " could not be read: ", cause.text), cause.err);
+    return Error(Kind::kConfig, Text(name, " could not be read: ", WithRemedy(cause)), cause.err);
   };
   if (!file.ok()) return unreadable(file.error());
   struct stat info = TRY(sys::Stat(file->get()));

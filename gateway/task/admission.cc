@@ -79,6 +79,12 @@ Status CheckProvider(const Environment& environment, const std::string& wanted,
   return Invalid(Text(variable, " of the gateway: ", upstream.error().text));
 }
 
+Status CheckPids(const SandboxSettings& settings) {
+  if (settings.pids >= cell::kLeastPids) return Ok();
+  return Invalid(Text("the limit pids (", settings.pids, ") is too small: a cell takes ",
+                      cell::kLeastPids, " for itself and its program, and tools take more"));
+}
+
 Status CheckTimeout(const AgentConfig& agent) {
   if (agent.timeout_ms > 0) return Ok();
   return Invalid("[container] timeout_ms of agent.toml must not be 0");
@@ -166,12 +172,14 @@ Result<ConfigValue> ReadConfig(const Home& home) {
 Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings) {
   Admission admission;
   const ConfigValue config = TRY(ReadConfig(home));
+  admission.warnings = ReadEscapeHatches(config).warnings;
   admission.settings = TRY(ReadSandboxSettings(config));
   admission.own_settings = TRY(ReadTaskcellSettings(config));
   admission.runtime = TRY(ParseRuntime(agent.provider));
   TRY(CheckNetwork(agent));
   TRY(CheckUser(surroundings.effective_uid));
   TRY(LowerLimits(agent.limits, admission.settings));
+  TRY(CheckPids(admission.settings));
   TRY(ChooseModel(agent.model, admission));
   TRY(CheckTimeout(agent));
   TRY(CheckProvider(surroundings.environment, agent.model, admission));

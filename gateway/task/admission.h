@@ -39,6 +39,7 @@ struct Admission {
   std::string override_url;
   std::vector<Payer> payers;  // in the order to be tried; at least one
   int64_t rate_limit_cooldown_s = 0;
+  std::vector<std::string> warnings;  // about settings that have no effect
 };
 
 // Decides whether the task may run, in the order of the guide: settings, runtime, network_access,

@@ -1,5 +1,4 @@
 // The life of a task, top to bottom: one function a step.
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
+#include "gateway/task/cancel.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/run_job.h"
@@ -22,7 +22,6 @@
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/gate/gate_host.h"
-#include "launcher/sys/socket.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -139,11 +138,7 @@ Result<UniqueFd> Verify(gate::GateHost& gate, probe::RunningCell& cell, cell::En
 // A task that was cancelled or ran out of time before its job exists ends here: the job never does.
 Status CheckGoOn(const Surroundings& surroundings, uint64_t timeout_ms,
                  Clock::time_point deadline) {
-  if (surroundings.cancel_fd >= 0) {
-    Result<short> asked = sys::Poll(surroundings.cancel_fd, POLLIN, 0);
-    if (!asked.ok() || asked.value() != 0)
-      return Error(Kind::kSystem, "the sandbox run was stopped").Coded("stopped");
-  }
+  if (IsCancelled(surroundings)) return Stopped();
   if (Clock::now() < deadline) return Ok();
   return Error(Kind::kSystem, TimedOutMessage(timeout_ms)).Coded("timeout");
 }
@@ -309,8 +304,8 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
   std::string forbidden_tool = outcome.ok() ? outcome->verdict.forbidden_tool : "";
   const AccountLesson lesson = outcome.ok() ? outcome->lesson : AccountLesson();
   try_another = lesson.may_try_another;
-  TaskAnswer answer =
-      outcome.ok() ? AnswerOf(std::move(outcome->verdict)) : AnswerFor(outcome.error());
+  TaskAnswer answer = outcome.ok() ? AnswerOf(std::move(outcome->verdict))
+                                   : AnswerForFault(outcome.error(), surroundings);
   const std::string_view family = FamilyName(admission.runtime);
   if (answer.code == "tool_violation")
     Audit(subject, "task_sandbox_tool_violation", answer,
@@ -387,9 +382,12 @@ TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings) {
   Result<Admission> admission = Admit(home.value(), agent->config, surroundings);
   TaskAnswer answer = admission.ok() ? RunAdmitted(subject, agent.value(), admission.value(),
                                                    request, surroundings, begun)
-                                     : AnswerFor(admission.error());
+                                     : AnswerForFault(admission.error(), surroundings);
   AuditRefusal(subject, answer);
   answer.warnings.insert(answer.warnings.end(), agent->warnings.begin(), agent->warnings.end());
+  if (admission.ok())
+    answer.warnings.insert(answer.warnings.end(), admission->warnings.begin(),
+                           admission->warnings.end());
   return answer;
 }
 

@@ -23,6 +23,9 @@ class DockerEngine : public CellEngine {
   explicit DockerEngine(Endpoint endpoint, EngineFlavour wanted = EngineFlavour::kAny)
       : client_(std::move(endpoint)), wanted_(wanted) {}
 
+  // What is asked of the engine before there is a cell is given up when `fd` becomes readable.
+  void CancelOn(int fd) { client_.CancelOn(fd); }
+
   // Podman only once CheckReachable has heard that it is.
   cell::Engine kind() const override {
     return info_.podman ? cell::Engine::kPodman : cell::Engine::kDocker;

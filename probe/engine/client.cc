@@ -41,12 +41,26 @@ std::string ContainerPath(const std::string& id, std::string_view action) {
   return Text("/containers/", Escape(id), action);
 }
 
+// What a person can do about an answer that is not in the engine's own words.
+std::string_view RemedyFor(long status) {
+  constexpr long kUnauthorized = 401;
+  constexpr long kForbidden = 403;
+  if (status == kUnauthorized || status == kForbidden)
+    return "; something before the engine (an authorization plugin, a proxy of its socket) refuses "
+           "this: allow it there";
+  if (status == kConflict) return "; see what is there: docker ps --all";
+  if (status >= kServerError)
+    return "; see the engine's log (journalctl -u docker), and restart it where it stays so";
+  return "";
+}
+
 }  // namespace
 
 Error EngineClient::Refused(const std::string& what, const HttpAnswer& answer,
                             std::string_view code) const {
-  return Error(Kind::kSystem, Text("engine at ", endpoint().Describe(), ": ", what, ": HTTP ",
-                                   answer.status, ": ", ErrorMessage(answer.body)))
+  return Error(Kind::kSystem,
+               Text("engine at ", endpoint().Describe(), ": ", what, ": HTTP ", answer.status, ": ",
+                    ErrorMessage(answer.body), RemedyFor(answer.status)))
       .Coded(code);
 }
 

@@ -18,6 +18,7 @@ class EngineClient {
   explicit EngineClient(Endpoint endpoint) : http_(std::move(endpoint)) {}
 
   const Endpoint& endpoint() const { return http_.endpoint(); }
+  void CancelOn(int fd) { http_.CancelOn(fd); }
 
   // Asks /_ping, and /version where that does not settle it. Codes: docker_unreachable (no answer,
   // or none of an engine), engine_unsupported (no version in common).

@@ -1,6 +1,7 @@
 #include "probe/engine/http.h"
 
 #include <curl/curl.h>
+#include <poll.h>
 
 #include <cerrno>
 #include <mutex>
@@ -8,6 +9,8 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/socket.h"
 
 namespace taskcell::probe {
 namespace {
@@ -59,7 +62,19 @@ std::size_t TakeHeader(char* data, std::size_t size, std::size_t count, void* us
   return bytes;
 }
 
+// libcurl asks about once a second whether to go on; anything but 0 ends the call.
+int AskCancel(void* user, curl_off_t /*total*/, curl_off_t /*now*/, curl_off_t /*upload_total*/,
+              curl_off_t /*upload_now*/) {
+  Result<short> asked = sys::Poll(*static_cast<const int*>(user), POLLIN, 0);
+  return !asked.ok() || asked.value() != 0 ? 1 : 0;
+}
+
 using HeaderList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+bool IsSocket(std::string_view path) {
+  Result<struct stat> info = sys::StatAt(AT_FDCWD, std::string(path));
+  return info.ok() && (S_ISSOCK(info->st_mode) || S_ISLNK(info->st_mode));
+}
 
 // Returns what a person can do about a connect that failed with `os_error`.
 std::string ConnectRemedy(int os_error, std::string_view socket_path) {
@@ -73,6 +88,9 @@ std::string ConnectRemedy(int os_error, std::string_view socket_path) {
              "config.toml "
              "[taskcell] engine_socket";
     case ECONNREFUSED:
+      if (!IsSocket(socket_path))
+        return "it is no socket: name the engine's in DOCKER_HOST or in config.toml [taskcell] "
+               "engine_socket";
       return "the socket is there but nothing listens on it: start Docker";
     case EACCES:
     case EPERM:
@@ -135,6 +153,11 @@ Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &intake);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &TakeHeader);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &intake);
+  if (cancel_fd_ >= 0) {
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &AskCancel);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &cancel_fd_);
+  }
 
   CURLcode code = curl_easy_perform(curl);
   if (code != CURLE_OK) {
@@ -163,6 +186,8 @@ Error HttpClient::Unreachable(int curl_code, int os_error, const HttpRequest& re
     return error;
   }
   std::string what = Text(request.method, ' ', request.target, ": ");
+  if (code == CURLE_ABORTED_BY_CALLBACK)
+    return Error(Kind::kSystem, where + what + "given up, as asked", ECANCELED).Coded("stopped");
   if (code == CURLE_OPERATION_TIMEDOUT) {
     what += Text("no whole answer within ", request.timeout.count(),
                  " ms; the engine hangs: restart it, and see its log");

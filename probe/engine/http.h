@@ -41,6 +41,10 @@ class HttpClient {
 
   const Endpoint& endpoint() const { return endpoint_; }
 
+  // From now on a call is given up, with code stopped, within about a second of `fd` becoming
+  // readable; -1: never.
+  void CancelOn(int fd) { cancel_fd_ = fd; }
+
   // Any status is an answer. An Error (code docker_unreachable, naming the endpoint, its source and
   // the remedy) means that no whole answer came: no socket, refused, not allowed, not HTTP, cut
   // off, too long, too late.
@@ -52,6 +56,7 @@ class HttpClient {
   Error Unreachable(int curl_code, int os_error, const HttpRequest& request) const;
 
   Endpoint endpoint_;
+  int cancel_fd_ = -1;
   std::unique_ptr<Handle> handle_;
 };
 

@@ -151,6 +151,16 @@ TEST_F(RunTaskTest, WithoutALedgerNothingRuns) {
   EXPECT_FALSE(state_.plan.has_value());
 }
 
+TEST_F(RunTaskTest, AProcessLimitNoCellCanHaveIsRefused) {
+  Agent("a1", "[taskcell.limits]\npids = 1\n");
+  TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "invalid_config");
+  EXPECT_NE(answer.message.find("the limit pids (1) is too small"), std::string::npos);
+  EXPECT_FALSE(state_.plan.has_value());
+  Agent("a1", "[taskcell.limits]\npids = 2\n");
+  EXPECT_EQ(Run().code, "container_create_failed") << "control";
+}
+
 TEST_F(RunTaskTest, ZeroTimeLimitIsRefused) {
   Put("agents/a1/agent.toml",
       "[agent]\nname = \"a1\"\n[model]\npreferred = \"m\"\n[container]\nnetwork_access = true\n"
@@ -201,6 +211,27 @@ TEST_F(RunTaskTest, CancelBeforeTheCellExistsMakesNone) {
   EXPECT_EQ(Run().code, "stopped");
   EXPECT_FALSE(state_.plan.has_value());
   EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(RunTaskTest, WhatFailsAfterACancelIsTheCancel) {
+  state_.fail_at = "reach";
+  state_.code = "docker_unreachable";
+  EXPECT_EQ(Run().code, "docker_unreachable") << "control";
+  sys::Pipe pipe = sys::MakePipe().value();
+  ASSERT_TRUE(sys::WriteAll(pipe.write_end.get(), "x").ok());
+  surroundings_.cancel_fd = pipe.read_end.get();
+  TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "stopped");
+  EXPECT_EQ(answer.message, "the sandbox run was stopped");
+  EXPECT_EQ(answer.detail, "told to fail");
+}
+
+TEST_F(RunTaskTest, AnEscapeHatchWithAnOddValueIsWarnedAbout) {
+  Put("config.toml", "[container.sandbox]\nwhen_unavailable = 5\n");
+  TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "container_create_failed") << "control: it is no refusal";
+  ASSERT_EQ(answer.warnings.size(), 1U);
+  EXPECT_NE(answer.warnings[0].find("when_unavailable has an unknown value"), std::string::npos);
 }
 
 TEST_F(RunTaskTest, TimeThatIsOverBeforeTheCellExistsMakesNone) {

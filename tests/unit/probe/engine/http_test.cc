@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
 #include "tests/support/fake_engine.h"
 #include "tests/support/fixture.h"
@@ -106,6 +107,20 @@ TEST(HttpClientTest, AnEngineThatHangsIsLeftAfterTheTimeLimit) {
   ExpectUnreachable(Ask(engine.socket_path(), request), "within 100 ms");
   request.timeout = std::chrono::milliseconds(5000);
   EXPECT_TRUE(Ask(engine.socket_path(), request).ok());
+}
+
+TEST(HttpClientTest, ACallToAnEngineThatHangsIsGivenUpWhenSomebodyAsks) {
+  FakeEngine engine([](const FakeEngine::Request&) {
+    ::usleep(3'000'000);
+    return FakeEngine::Answer(200, "late");
+  });
+  sys::Pipe pipe = sys::MakePipe().value();
+  HttpClient client(Endpoint{engine.socket_path(), "a test", {}});
+  client.CancelOn(pipe.read_end.get());
+  pipe.write_end.Reset();
+  Result<HttpAnswer> answer = client.Call({"GET", "/x", {}});
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, "stopped");
 }
 
 TEST(HttpClientTest, ABodyOfTheBoundIsTakenAndOneByteMoreIsNot) {

@@ -1,0 +1,120 @@
+#include "gateway/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "launcher/base/text.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr char kDashHint[] =
+    "a prompt that begins with '-' goes to the end, behind '--', or to standard input";
+
+// CLI11's check: an empty text is for one that passed.
+std::string CheckNotEmpty(const std::string& path) {
+  return Trim(path).empty() ? "the path is empty (an unset variable?)" : "";
+}
+
+CommandLine Refuse(std::string text) {
+  CommandLine line;
+  line.text = std::move(text);
+  return line;
+}
+
+// The parser and where it puts what it reads.
+class Parser {
+ public:
+  Parser();
+  CommandLine Parse(int argc, const char* const* argv);
+
+ private:
+  void AddCommon(CLI::App* command);
+  CommandLine::What Asked() const;
+
+  CommandLine line_;
+  CLI::App app_{"Runs an AI agent's task in a verified, locked-down cell.", "taskcell"};
+  CLI::App* run_;
+  CLI::App* config_;
+  CLI::App* check_;
+  CLI::App* ps_;
+  CLI::App* show_;
+  CLI::App* sweep_;
+  CLI::App* doctor_;
+};
+
+Parser::Parser() {
+  app_.set_version_flag("--version", "taskcell " TASKCELL_VERSION);
+  app_.require_subcommand(1);
+  run_ = app_.add_subcommand("run", "Run one task of an agent and print its reply");
+  // Without -h: a prompt "-hello" would be the option with something behind it.
+  run_->set_help_flag("--help", "Print this help message and exit");
+  RunOptions& options = line_.options;
+  options.prompt = "-";
+  run_->add_option("AGENT", options.agent, "The agent's [agent] name, or default")->required();
+  run_->add_option("PROMPT", options.prompt, "The task; - or nothing: standard input");
+  AddCommon(run_);
+  run_->get_option("--json")->description("Print reply, code and receipt as one JSON object");
+  config_ = app_.add_subcommand("config", "Look at a home's configuration");
+  config_->require_subcommand(1);
+  check_ = config_->add_subcommand("check", "Say what is wrong with it: file, line, key");
+  AddCommon(check_);
+  ps_ = app_.add_subcommand("ps", "List the newest tasks of a home");
+  ps_->add_flag("--all", line_.all, "Every task that is on record");
+  show_ = app_.add_subcommand("show", "Show one task, its cells and what became of it");
+  show_->add_option("ID", line_.task, "The task's id, or the beginning of it")->required();
+  sweep_ = app_.add_subcommand("sweep", "Remove what killed runs left behind");
+  sweep_->add_flag("--dry-run", line_.dry_run, "Say what would be removed, and change nothing");
+  doctor_ = app_.add_subcommand("doctor", "Say whether the agents' tasks would run now");
+  for (CLI::App* command : {ps_, show_, sweep_, doctor_}) AddCommon(command);
+}
+
+CommandLine::What Parser::Asked() const {
+  if (check_->parsed()) return CommandLine::What::kConfigCheck;
+  if (doctor_->parsed()) return CommandLine::What::kDoctor;
+  if (ps_->parsed()) return CommandLine::What::kPs;
+  if (show_->parsed()) return CommandLine::What::kShow;
+  if (sweep_->parsed()) return CommandLine::What::kSweep;
+  return CommandLine::What::kRun;
+}
+
+void Parser::AddCommon(CLI::App* command) {
+  command
+      ->add_option(
+          "--home", line_.options.home,
+          "The home directory (else $TASKCELL_HOME, $DUDUCLAW_HOME, ~/.taskcell, ~/.duduclaw)")
+      ->check(CheckNotEmpty);
+  command->add_flag("--json", line_.options.json, "Print one JSON object");
+}
+
+CommandLine Parser::Parse(int argc, const char* const* argv) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const bool named = !first.empty() && !first.starts_with('-');
+  auto is_it = [&](CLI::App* command) { return command->check_name(std::string(first)); };
+  if (named && app_.get_subcommands(is_it).empty())
+    return Refuse(Text("there is no command '", Printable(first), "'; see taskcell --help"));
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const bool is_wrong = app_.exit(error, out, err) != 0;
+    const bool has_agent = run_->get_option("AGENT")->count() > 0;
+    if (is_wrong && has_agent) return Refuse(Text(error.what(), "; ", kDashHint));
+    if (is_wrong) return Refuse(Text(error.what(), "; see taskcell --help"));
+    if (has_agent) return Refuse(Text("help was asked for beside an agent; ", kDashHint));
+    line_.what = CommandLine::What::kPrint;
+    line_.text = out.str();
+    return line_;
+  }
+  line_.what = Asked();
+  return line_;
+}
+
+}  // namespace
+
+CommandLine ParseCommandLine(int argc, const char* const* argv) {
+  return Parser().Parse(argc, argv);
+}
+
+}  // namespace taskcell::gateway
