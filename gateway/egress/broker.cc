@@ -1,11 +1,13 @@
 #include "gateway/egress/broker.h"
 
 #include <algorithm>
+#include <exception>
 #include <future>
 #include <thread>
 
 #include "gateway/egress/cell_session.h"
 #include "gateway/egress/event_loop.h"
+#include "gateway/egress/start_thread.h"
 #include "gateway/egress/upstream.h"
 #include "launcher/sys/listener.h"
 #include "launcher/sys/poll.h"
@@ -51,12 +53,16 @@ Status BrokerLoop::Start() {
   });
   // Signals are for the gateway's own threads; a SIGPIPE of a TLS connection for nobody.
   sys::SignalsBlocked blocked = TRY(sys::BlockAllSignals());
-  thread_ = std::thread([this] {
-    (void)loop_->Run();  // ignoring: when epoll fails every cell is ended as at any other end
-    for (const auto& session : sessions_) session->End();
-    sessions_.clear();
-    upstream_.reset();
-  });
+  thread_ = TRY(
+      StartThread([this] {
+        try {
+          (void)loop_->Run();  // ignoring: when epoll fails every cell is ended as at any other end
+        } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): memory ran out; the same
+        }
+        for (const auto& session : sessions_) session->End();
+        sessions_.clear();
+        upstream_.reset();
+      }).With("the provider broker"));
   return Ok();
 }
 

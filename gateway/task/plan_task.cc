@@ -53,7 +53,8 @@ Result<mounts::StoredSnapshot> TakeSnapshot(const Home& home, const Agent& agent
 
 // Where there is no room, it is not the agent directory that is at fault.
 Error SnapshotFault(Error error) {
-  if (error.err == ENOSPC || error.err == EDQUOT || error.err == EROFS)
+  const bool too_large_to_write = error.err == EFBIG && error.kind == Kind::kSystem;
+  if (error.err == ENOSPC || error.err == EDQUOT || error.err == EROFS || too_large_to_write)
     return Coded(std::move(error), "the snapshot of the agent directory could not be written",
                  kWorkspaceFailed);
   return std::move(error).With("the agent directory cannot be mounted").Coded(kUnmountable);

@@ -30,7 +30,10 @@ Result<UniqueFd> OpenPrivate(int dir_fd, const std::string& name, bool must_be_n
     return WorkspaceFailed(made.error().text);
   Result<UniqueFd> opened =
       sys::OpenAt2(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath);
-  if (!opened.ok()) return WorkspaceFailed(opened.error().text);
+  if (!opened.ok()) {
+    if (made.ok()) (void)sys::RemoveDirectory(dir_fd, name);  // ignoring: it is told already
+    return WorkspaceFailed(opened.error().text);
+  }
   struct stat info = TRY(sys::Stat(opened->get()));
   if (info.st_uid != ::geteuid() || (info.st_mode & kPermissions) != 0700)
     return WorkspaceFailed(Text("'", name, "' must belong to this user and have mode 0700"));

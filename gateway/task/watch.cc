@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "gateway/egress/start_thread.h"
 #include "launcher/sys/poll.h"
 
 namespace taskcell::gateway {
@@ -15,15 +16,15 @@ Result<std::unique_ptr<JobWatch>> JobWatch::Start(const gate::GateHost& gate,
                                                   const BrokerCell& broker, int cancel_fd,
                                                   uint64_t max_steps) {
   std::unique_ptr<JobWatch> watch(new JobWatch(TRY(sys::MakeEvent())));
-  watch->thread_ = std::thread([watch = watch.get(), &gate, &broker, cancel_fd, max_steps] {
-    watch->Run(gate, broker, cancel_fd, max_steps);
-  });
+  watch->thread_ = TRY(StartThread([watch = watch.get(), &gate, &broker, cancel_fd, max_steps] {
+                         watch->Run(gate, broker, cancel_fd, max_steps);
+                       }).With("the watch over the job"));
   return watch;
 }
 
 JobWatch::~JobWatch() {
   (void)sys::SignalEvent(stop_.get());  // ignoring: an eventfd at its first signal takes it
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void JobWatch::Run(const gate::GateHost& gate, const BrokerCell& broker, int cancel_fd,

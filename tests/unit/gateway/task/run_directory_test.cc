@@ -1,12 +1,16 @@
 #include "gateway/task/run_directory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -64,6 +68,23 @@ TEST_F(RunDirectoryTest, LevelThatIsOpenToOthersOrALinkIsRefused) {
   EXPECT_TRUE(fs::is_empty(path_ + "/elsewhere"));
   fs::remove(path_ + "/sandbox");
   EXPECT_TRUE(RunDirectory::Make(home_, MakeRunId().value()).ok());
+}
+
+TEST_F(RunDirectoryTest, WithoutADescriptorForItNoDirectoryIsLeft) {
+  RunDirectory other = RunDirectory::Make(home_, MakeRunId().value()).value();
+  int status = test::InChild([this] {
+    // All but the last that Make opens.
+    constexpr rlim_t kDescriptors = 4;
+    UniqueFd next = sys::Open("/", O_PATH | O_DIRECTORY).value();
+    rlim_t free = static_cast<rlim_t>(next.get());
+    next.Reset();
+    struct rlimit limit = {free + kDescriptors, free + kDescriptors};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 2;
+    return RunDirectory::Make(home_, std::string(32, 'f')).ok() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(fs::exists(path_ + "/sandbox/runs")) << "control: it came as far as that";
+  EXPECT_FALSE(fs::exists(path_ + "/sandbox/runs/" + std::string(32, 'f')));
 }
 
 }  // namespace
