@@ -19,6 +19,10 @@ trial=("$1/taskcell-launch" --memory 64M --pids 16 --cpus 0.5 -- true)
 if [ "$(id -u)" != 0 ] && ! { has_place && "${trial[@]}" 2>/dev/null; }; then
   scope=(systemd-run -q --user --scope -p Delegate=yes)
   ! "${scope[@]}" "${trial[@]}" 2>/dev/null || exec "${scope[@]}" "$0" "$@"
+  if ! command -v sudo >/dev/null; then
+    echo "demo: no limits are delegated to $(id -un), and there is no sudo: run ./dev demo as root, or have root run: $(readlink -f "$1")/taskcell-probe delegate --user $(id -un) --apply" >&2
+    exit 1
+  fi
   echo "demo: no limits are delegated to $(id -un): as root instead"
   exec sudo -- "$0" "$@"
 fi
