@@ -72,7 +72,8 @@ VARIANTS = {
         "unified",
         programs=(_PROBE,),
         checks=("test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
-                "test_probe.UnifiedDelegate", "test_engines.ProbedEngines")),
+                "test_probe.UnifiedDelegate", "test_engines.ProbedEngines", "test_tasks.Tasks",
+                "test_tasks.TaskRefusals")),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
