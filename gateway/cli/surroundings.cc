@@ -31,8 +31,8 @@ Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings
   if (settings.engine == EngineChoice::kNative)
     return std::unique_ptr<probe::CellEngine>(std::make_unique<probe::NativeEngine>());
   probe::Endpoint endpoint = TRY(ChooseHostEndpoint(settings));
-  auto engine =
-      std::make_unique<probe::DockerEngine>(std::move(endpoint), FlavourOf(settings.engine));
+  auto engine = std::make_unique<probe::DockerEngine>(
+      std::move(endpoint), FlavourOf(settings.engine), probe::DockerEngine::Report::kChecked);
   engine->CancelOn(cancel_fd);
   return std::unique_ptr<probe::CellEngine>(std::move(engine));
 }

@@ -5,6 +5,12 @@
 #include "launcher/base/text.h"
 
 namespace taskcell::probe {
+namespace {
+
+// What everybody is given who is given any; more would only spread cells further.
+constexpr uint64_t kMostIds = 65535;
+
+}  // namespace
 
 Status RefuseRootIds(uint32_t own_uid, uint32_t own_gid) {
   if (own_uid != 0 && own_gid != 0) return Ok();
@@ -33,6 +39,23 @@ Result<CellIds> ChooseDaemonIds(const native::SubordinateIds& subordinate, uint3
   ids.gid = native::PickId(subordinate.gids, pick);
   ids.separate = ids.uid != own_uid;
   if (ids.separate) ids.how = Text("subordinate uid ", ids.uid);
+  return ids;
+}
+
+Result<CellIds> ChooseRootlessIds(const native::SubordinateIds& subordinate, uint32_t own_uid,
+                                  uint32_t own_gid, const std::string& run_id) {
+  TRY(RefuseRootIds(own_uid, own_gid));
+  auto count = [](const std::vector<native::IdRange>& ranges) {
+    uint64_t ids = 0;
+    for (const native::IdRange& range : ranges) ids += range.count;
+    return ids == 0 ? kMostIds : std::min(ids, kMostIds);
+  };
+  const uint64_t pick = PickOf(run_id);
+  CellIds ids;
+  ids.uid = static_cast<uint32_t>(1 + pick % count(subordinate.uids));
+  ids.gid = static_cast<uint32_t>(1 + pick % count(subordinate.gids));
+  ids.separate = true;
+  ids.how = Text("uid ", ids.uid, " of the engine's own user namespace");
   return ids;
 }
 

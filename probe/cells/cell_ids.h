@@ -14,6 +14,11 @@ namespace taskcell::probe {
 Result<CellIds> ChooseDaemonIds(const native::SubordinateIds& subordinate, uint32_t own_uid,
                                 uint32_t own_gid, const std::string& run_id);
 
+// The same for a rootless engine, whose containers have ids of its own user namespace: there 1 and
+// up are the subordinate ids of the engine's user, who is taken to be the gateway's.
+Result<CellIds> ChooseRootlessIds(const native::SubordinateIds& subordinate, uint32_t own_uid,
+                                  uint32_t own_gid, const std::string& run_id);
+
 // The same refusal on its own.
 Status RefuseRootIds(uint32_t own_uid, uint32_t own_gid);
 

@@ -51,7 +51,8 @@ std::vector<std::string> InitCommand(const cell::CellPlan& plan) {
 Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
                                                       const EngineInfo& info,
                                                       const ImageFacts& image, cell::CellPlan plan,
-                                                      const CellPlaces& places) {
+                                                      const CellPlaces& places,
+                                                      bool check_reported) {
   auto init = PlanProgram(places.init_program, kInitMount, &plan).With("taskcell-init");
   if (!init.ok()) return std::move(init).error().Coded("workspace_failed");
   GateDirectory gate_directory = TRY(GateDirectory::Make(places.run_directory));
@@ -65,7 +66,7 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
   made->pins_.push_back(std::move(init).value());
   auto stand = [&]() -> Status {
     TRY(made->Create(image));
-    if (info.rootless) TRY(made->CheckReported());
+    if (check_reported) TRY(made->CheckReported());
     TRY(made->Start());
     auto deadline = GateDirectory::Clock::now() + kGateTimeout;
     TRY(made->FindFirstProcess());

@@ -13,12 +13,12 @@ namespace taskcell::probe {
 // One container made for one run.
 class DockerCell final : public RunningCell {
  public:
-  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate. Where the engine
-  // is rootless a container that it says itself has other limits than asked is not started
-  // (resource_limits_unenforced).
+  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate. With
+  // `check_reported` a container that the engine itself says has other limits than asked is not
+  // started (resource_limits_unenforced).
   static Result<std::unique_ptr<RunningCell>> Make(const Endpoint& endpoint, const EngineInfo& info,
                                                    const ImageFacts& image, cell::CellPlan plan,
-                                                   const CellPlaces& places);
+                                                   const CellPlaces& places, bool check_reported);
   ~DockerCell() override;
 
   const cell::CellPlan& plan() const override { return plan_; }

@@ -56,6 +56,7 @@ std::string DockerEngine::Identity() const {
 
 Result<CellIds> DockerEngine::ChooseIds(const std::string& run_id) {
   auto subordinate = TRY(native::ReadSubordinateIds(::geteuid()));
+  if (info_.rootless) return ChooseRootlessIds(subordinate, ::geteuid(), ::getegid(), run_id);
   return ChooseDaemonIds(subordinate, ::geteuid(), ::getegid(), run_id);
 }
 
@@ -70,7 +71,9 @@ Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
                          std::end(kPodmanWritable));
   for (cell::PlannedTmpfs& cover : TRY(CoverVolumes(image, plan)))
     plan.tmpfs.push_back(std::move(cover));
-  return DockerCell::Make(client_.endpoint(), info_, image_, std::move(plan), places);
+  const bool check_reported = info_.rootless && report_ == Report::kChecked;
+  return DockerCell::Make(client_.endpoint(), info_, image_, std::move(plan), places,
+                          check_reported);
 }
 
 }  // namespace taskcell::probe

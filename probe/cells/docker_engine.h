@@ -19,9 +19,16 @@ inline constexpr std::chrono::milliseconds kGateTimeout{10000};
 // Cells made through the socket of a Docker daemon, or of a Podman service, which speaks the same.
 class DockerEngine : public CellEngine {
  public:
+  // What a rootless engine says of a container before it is started.
+  enum class Report : uint8_t {
+    kIgnored,  // decides nothing: only what is measured does
+    kChecked,  // other limits than asked: it is not started (resource_limits_unenforced)
+  };
+
   // `wanted` narrows down what may answer there.
-  explicit DockerEngine(Endpoint endpoint, EngineFlavour wanted = EngineFlavour::kAny)
-      : client_(std::move(endpoint)), wanted_(wanted) {}
+  explicit DockerEngine(Endpoint endpoint, EngineFlavour wanted = EngineFlavour::kAny,
+                        Report report = Report::kIgnored)
+      : client_(std::move(endpoint)), wanted_(wanted), report_(report) {}
 
   // What is asked of the engine before there is a cell is given up when `fd` becomes readable.
   void CancelOn(int fd) { client_.CancelOn(fd); }
@@ -46,6 +53,7 @@ class DockerEngine : public CellEngine {
 
   EngineClient client_;
   EngineFlavour wanted_;
+  Report report_;
   EngineInfo info_;
   std::string checked_image_;
   ImageFacts image_;

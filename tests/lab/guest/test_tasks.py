@@ -4,7 +4,9 @@ import json
 import os
 import pathlib
 import pwd
+import shutil
 import subprocess
+import tempfile
 import time
 
 import places
@@ -31,7 +33,9 @@ class Tasks(test_engines.Engines):
     """The engines are started as their own test does; alice is given the rootful one's socket."""
 
     def make_home(self, socket_path):
-        home = pathlib.Path(self.scratch, "home")
+        # Below a directory that nobody but alice may write.
+        home = pathlib.Path(tempfile.mkdtemp(prefix="lab-", dir=pwd.getpwnam("alice").pw_dir))
+        self.addCleanup(shutil.rmtree, home)
         (home / "agents/scout/wiki").mkdir(parents=True)
         (home / "agents/scout/agent.toml").write_text(AGENT)
         self.value = os.urandom(8).hex()

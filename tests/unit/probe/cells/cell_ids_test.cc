@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace taskcell::probe {
 namespace {
 
@@ -44,6 +46,31 @@ TEST(ChooseDaemonIdsTest, RootIsRefusedByUidAndByGid) {
     ASSERT_FALSE(ids.ok());
     EXPECT_EQ(ids.error().code, "container_refused");
   }
+}
+
+TEST(ChooseRootlessIdsTest, TheIdsAreSomeOfTheEnginesOwnNamespaceThatAreMapped) {
+  native::SubordinateIds subordinate{{{100000, 5}, {300000, 5}}, {{200000, 10}}};
+  std::set<uint32_t> seen;
+  for (int run = 0; run < 16; ++run) {
+    std::string id = "0000000" + std::string(1, "0123456789abcdef"[run]) + std::string(24, '0');
+    auto ids = ChooseRootlessIds(subordinate, 1500, 1500, id);
+    ASSERT_TRUE(ids.ok());
+    EXPECT_GE(ids->uid, 1U) << "0 is the engine's user";
+    EXPECT_LE(ids->uid, 10U) << "no more are mapped";
+    EXPECT_GE(ids->gid, 1U);
+    EXPECT_LE(ids->gid, 10U);
+    EXPECT_TRUE(ids->separate);
+    seen.insert(ids->uid);
+  }
+  EXPECT_EQ(seen.size(), 10U);
+  EXPECT_EQ(ChooseRootlessIds(subordinate, 1500, 1500, kRun)->how,
+            "uid 4 of the engine's own user namespace");
+}
+
+TEST(ChooseRootlessIdsTest, RootIsRefusedThereToo) {
+  EXPECT_EQ(ChooseRootlessIds({}, 0, 1500, kRun).error().code, "container_refused");
+  EXPECT_EQ(ChooseRootlessIds({}, 1500, 0, kRun).error().code, "container_refused");
+  EXPECT_TRUE(ChooseRootlessIds({}, 1500, 1500, kRun).ok());
 }
 
 TEST(PickTest, ARunIdGivesItsFirstEightDigits) {

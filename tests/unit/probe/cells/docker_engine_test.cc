@@ -253,8 +253,8 @@ struct Made {
   bool started = false;
 };
 
-Made MakeOn(FakeEngine& fake) {
-  DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}});
+Made MakeOn(FakeEngine& fake, DockerEngine::Report report = DockerEngine::Report::kChecked) {
+  DockerEngine engine(Endpoint{fake.socket_path(), "a test", {}}, EngineFlavour::kAny, report);
   EXPECT_TRUE(engine.CheckReachable().ok());
   char pattern[] = "/tmp/taskcell-make-XXXXXX";
   EXPECT_NE(::mkdtemp(pattern), nullptr);
@@ -279,6 +279,10 @@ TEST(DockerEngineTest, ARootlessEngineThatReportsOtherLimitsIsNotStarted) {
     EXPECT_NE(made.error.text.find("it was not started"), std::string::npos) << made.error.text;
     EXPECT_FALSE(made.started) << host_config;
   }
+  // For whoever wants to see what comes of it, it is started all the same.
+  FakeEngine liar(Answers(
+      Rootless(R"({"Id":"c0ffee","State":{"Status":"exited"},"HostConfig":{"Memory":0}})")));
+  EXPECT_TRUE(MakeOn(liar, DockerEngine::Report::kIgnored).started);
   // Control: with the limits asked for it is started, and found ended.
   FakeEngine fake(Answers(
       Rootless(R"({"Id":"c0ffee","State":{"Status":"exited"},"HostConfig":{"Memory":67108864,)"
