@@ -70,7 +70,8 @@ class Lines {
   Status written_ = Ok();
 };
 
-Result<std::string> CheckIds(const Options& options) {
+Result<std::string> CheckIds(Options options) {
+  options.command = {kBreakerTarget};  // as in what follows; here nothing is run
   std::string run_id = TRY(MakeRunId());
   LaunchRequest request = TRY(MakeRequest(options, run_id, ""));
   const cell::CellPlan& plan = request.plan;

@@ -35,7 +35,8 @@ class DataFiles {
   // Plans the mounts. The names must stay until the cell has them mounted.
   Status AddTo(LaunchRequest& request) const;
 
-  // The cell keeps the files without them: from here on a killed launcher leaves nothing on disk.
+  // To be called when the cell was verified. It keeps the files without them: from here on a killed
+  // launcher leaves nothing on disk.
   void RemoveNames() { directory_.reset(); }
 
  private:

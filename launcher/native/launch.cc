@@ -77,7 +77,6 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   orders.errors = streams.job_errors();
   Terminal terminal;  // before the cell: given back when nothing of the cell runs any more
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
-  files.RemoveNames();
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.
   TRY(sys::SetNotDumpable());
@@ -89,6 +88,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   }
   std::vector<std::string> left_open = TRY(VerifyCell(request.plan, cell, client));
   TRY(CheckKeyring(cell, left_open));
+  files.RemoveNames();  // not earlier: what is mounted is compared as a file that is there
   Finished finished;
   finished.plan = request.plan;
   const int early = TRY(sys::TakeSignal(signals.fd.get()));

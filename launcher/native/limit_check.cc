@@ -8,6 +8,7 @@ namespace {
 
 using Verdict = LimitCheck::Verdict;
 
+constexpr char kCpuLimit[] = "cpu limit";
 constexpr char kNothingCounted[] =
     "a program went for it in a cell and the kernel counted nothing. What happened: taskcell-probe "
     "live";
@@ -28,20 +29,19 @@ uint64_t MostCpuUs(uint64_t cpu_millis, uint64_t wall_us) {
 }
 
 LimitCheck CheckCpu(const cell::Limits& limits, const Outcome& outcome) {
-  constexpr char kName[] = "cpu limit";
   uint64_t periods = outcome.events.cpu_throttles.value_or(0);
   if (periods > 0) {
-    return {kName, Verdict::kHeld,
+    return {kCpuLimit, Verdict::kHeld,
             Text("0.", limits.cpu_millis / 100, " cores: held back in ", periods, " periods")};
   }
   uint64_t used_us = CpuTime(outcome).value_or(0);
   if (used_us > MostCpuUs(limits.cpu_millis, outcome.wall_us)) {
-    return {kName, Verdict::kNot,
+    return {kCpuLimit, Verdict::kNot,
             Text("a cell used ", used_us / 1000, " ms of processor time in ",
                  outcome.wall_us / 1000, " ms. What happened: taskcell-probe live")};
   }
   return {
-      kName, Verdict::kUnknown,
+      kCpuLimit, Verdict::kUnknown,
       "could not tell: nothing was held back, and the host was too busy to give a cell more than "
       "its limit. Try again when it is not"};
 }

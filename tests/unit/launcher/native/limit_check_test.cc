@@ -25,8 +25,12 @@ LimitCheck Cpu(const Outcome& outcome) { return CheckLimits(kAsked, outcome).bac
 TEST(LimitCheckTest, WhatTheKernelCountedHeld) {
   Outcome outcome = Counted();
   outcome.events.cpu_throttles = 2;
-  for (const LimitCheck& check : CheckLimits(kAsked, outcome))
+  std::vector<std::string> names;
+  for (const LimitCheck& check : CheckLimits(kAsked, outcome)) {
     EXPECT_EQ(check.verdict, Verdict::kHeld) << check.name;
+    names.emplace_back(check.name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("pids limit", "memory limit", "cpu limit"));
 }
 
 TEST(LimitCheckTest, WithoutACountMemoryAndPidsDidNotHold) {
