@@ -7,12 +7,12 @@
 namespace taskcell::probe {
 namespace {
 
-// The first row that is as bad as the whole.
-const Finding* Worst(const Report& report) {
+// ": " and what the first row of a verdict found; "" where there is no such row.
+std::string ReasonFor(const Report& report, Verdict verdict) {
   for (const Finding& finding : report.findings) {
-    if (finding.verdict == report.verdict) return &finding;
+    if (finding.verdict == verdict) return ": " + finding.reason;
   }
-  return nullptr;
+  return {};
 }
 
 std::string MissingLimits(const Report& report) {
@@ -43,18 +43,20 @@ std::string_view Name(Verdict verdict) {
 }
 
 std::string Report::Headline() const {
-  const Finding* worst = Worst(*this);
-  std::string reason = worst == nullptr ? std::string() : ": " + worst->reason;
+  std::string unknown = ReasonFor(*this, Verdict::kUnknown);
   switch (verdict) {
     case Verdict::kReady:
     case Verdict::kNote:
       return "ready";
     case Verdict::kLimited:
+      // What is not known may be worse than a missing limit.
+      if (!unknown.empty())
+        return Text("could not tell", unknown, "; limits missing: ", MissingLimits(*this));
       return "ready with limits missing: " + MissingLimits(*this);
     case Verdict::kNot:
-      return "not ready" + reason;
+      return "not ready" + ReasonFor(*this, verdict);
     case Verdict::kUnknown:
-      return "could not tell" + reason;
+      return "could not tell" + unknown;
   }
   return "";
 }

@@ -30,7 +30,8 @@ struct Report {
   std::vector<Finding> findings;
   Verdict verdict = Verdict::kUnknown;
 
-  // "ready", "ready with limits missing: cpu", "not ready: ...", "could not tell: ..."
+  // "ready", "ready with limits missing: cpu", "not ready: ...", "could not tell: ...", and with
+  // limits that are known to be missing "could not tell: ...; limits missing: cpu"
   std::string Headline() const;
 };
 

@@ -52,6 +52,17 @@ TEST(ReportTest, UnknownIsSaidAndKnownBadWins) {
   EXPECT_THAT(host.Report().Headline(), HasSubstr("not ready: user namespaces are switched off"));
 }
 
+TEST(ReportTest, UnknownIsNotHiddenByAMissingLimit) {
+  ArchivedHost host;
+  host.Put(GoodHost::kScope + "/cgroup.controllers", "memory pids\n");
+  host.Put(GoodHost::kApp + "/cgroup.subtree_control", "memory pids\n", GoodHost::kUser);
+  host.Remove("/proc/sys/user/max_user_namespaces");
+  Report report = host.Report();
+  ASSERT_EQ(report.userns.state, "unknown");
+  EXPECT_EQ(report.verdict, Verdict::kLimited);
+  EXPECT_EQ(report.Headline(), "could not tell: " + report.userns.reason + "; limits missing: cpu");
+}
+
 // E34: the limit of zero that the kernel reports as a full disk.
 TEST(UsernsTest, SwitchedOffIsTheAdministrators) {
   ArchivedHost host;
