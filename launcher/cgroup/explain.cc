@@ -60,13 +60,19 @@ Advice Threaded(const Question& question, const Broken& broken) {
   std::string type(Trim(broken.level->File("cgroup.type").text));
   Advice advice;
   advice.who = OwnerOf(question, broken);
-  advice.reason =
-      Text("own cgroup is a threaded domain: cgroup.type of ", path, " is '", Printable(type),
-           "', which cannot limit memory: thread-wise controllers were turned on while it held "
-           "processes");
-  advice.fix = Text("move its processes into a leaf below it (mkdir ", In(broken, kSupervisor),
-                    "), or switch them off again: printf '%s' '-pids -cpu -cpuset' >",
-                    In(broken, "cgroup.subtree_control"));
+  bool own = broken.level == &question.chain.levels.back();
+  advice.reason = Text(own ? "own cgroup" : "a cgroup above the own one",
+                       " is a threaded domain: cgroup.type of ", path, " is '", Printable(type),
+                       "', which cannot limit memory: thread-wise controllers were turned on while "
+                       "it held processes");
+  // In this order: before they are off its children are 'domain invalid', and none can be joined.
+  advice.fix =
+      Text("switch them off again: printf '%s' '-pids -cpu -cpuset' >",
+           In(broken, "cgroup.subtree_control"),
+           "; then, before any controller is handed on, move its processes into a leaf below it: "
+           "mkdir -p ",
+           In(broken, kSupervisor), " && for p in $(cat ", In(broken, "cgroup.procs"),
+           "); do echo $p >", In(broken, Text(kSupervisor, "/cgroup.procs")), "; done");
   if (question.around.systemd) advice.fix += Text("; or start the work in a fresh scope: ", kScope);
   return advice;
 }

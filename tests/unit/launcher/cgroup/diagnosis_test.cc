@@ -164,10 +164,23 @@ TEST_F(UnifiedHost, ThreadedDomainIsTheOwnersToUndo) {
   Diagnosis memory = Ask(host, Controller::kMemory);
   EXPECT_DIAGNOSIS(memory, "no", "user");
   EXPECT_THAT(memory.reason, HasSubstr("threaded domain"));
-  EXPECT_THAT(memory.fix, HasSubstr("-pids -cpu -cpuset"));
+  EXPECT_THAT(memory.reason, testing::StartsWith("own cgroup is a threaded domain"));
+  // A process can join no leaf before they are off: its type is 'domain invalid' until then.
+  std::size_t off = memory.fix.find(Text("'-pids -cpu -cpuset' >", kScope));
+  std::size_t leaf = memory.fix.find(Text(kScope, "/supervisor"));
+  EXPECT_LT(off, leaf) << memory.fix;
+  EXPECT_NE(leaf, std::string::npos) << memory.fix;
   EXPECT_THAT(memory.fix, Not(HasSubstr("user@.service")));
   host.Cgroup(kScope, kUser, kAllOn, "", "domain invalid");
   EXPECT_DIAGNOSIS(Ask(host, Controller::kMemory), "no", "user");
+}
+
+TEST_F(UnifiedHost, ThreadedDomainAboveIsNotCalledTheOwnCgroup) {
+  host.Cgroup(kManager, kUser, kAllOn, kAllOn, "domain threaded");
+  EXPECT_THAT(
+      Ask(host, Controller::kMemory).reason,
+      testing::StartsWith("a cgroup above the own one is a threaded domain: cgroup.type of " +
+                          kManager + " is"));
 }
 
 TEST_F(UnifiedHost, FrozenLevelIsNamed) {
