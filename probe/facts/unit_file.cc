@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "launcher/base/text.h"
 
@@ -162,6 +164,34 @@ Delegation DelegationOf(const Unit& unit) {
     }
   }
   return delegation;
+}
+
+std::vector<std::string_view> ForbiddenNamespaces(const Unit& unit) {
+  const std::set<std::string_view> all = {"cgroup", "ipc",  "mnt",  "net",
+                                          "pid",    "time", "user", "uts"};
+  std::set<std::string_view> forbidden;
+  bool whole = true;  // nothing is restricted yet: the first list says it all, others add to it
+  for (const UnitSetting& setting : unit.settings) {
+    if (setting.section != "Service" || setting.key != "RestrictNamespaces") continue;
+    std::string_view value = setting.value;
+    if (value.empty() || IsFalse(value) || IsTrue(value)) {
+      forbidden = IsTrue(value) ? all : std::set<std::string_view>();
+      whole = value.empty();
+      continue;
+    }
+    bool inverted = value.starts_with('~');
+    std::vector<std::string_view> kinds = Words(value.substr(inverted ? 1 : 0));
+    auto unheard_of = [&](std::string_view kind) { return all.count(kind) == 0; };
+    if (std::any_of(kinds.begin(), kinds.end(), unheard_of)) continue;  // as systemd does
+    if (std::exchange(whole, false) && !inverted) forbidden = all;
+    for (std::string_view kind : kinds) {
+      if (inverted)
+        forbidden.insert(*all.find(kind));
+      else
+        forbidden.erase(kind);
+    }
+  }
+  return {forbidden.begin(), forbidden.end()};
 }
 
 }  // namespace taskcell::probe

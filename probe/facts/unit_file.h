@@ -50,4 +50,8 @@ struct Delegation {
 };
 Delegation DelegationOf(const Unit& unit);  // Pure.
 
+// The kinds of namespaces ("user", "mnt", ...) that RestrictNamespaces= takes away in the end:
+// lines add up (systemd.exec(5)). Pure.
+std::vector<std::string_view> ForbiddenNamespaces(const Unit& unit);
+
 }  // namespace taskcell::probe

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 
 #include "launcher/base/text.h"
@@ -39,14 +40,18 @@ struct Cause {
   std::string fix;
 };
 
+// A cell needs every kind of namespace but that of time.
+bool ForbidsNamespaces(const Unit& unit) {
+  std::vector<std::string_view> kinds = ForbiddenNamespaces(unit);
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [](std::string_view kind) { return kind != "time"; });
+}
+
 std::string Setting(const HostFacts& facts, std::string_view name) {
   const std::optional<Unit>& own = facts.systemd.own;
   if (!own || name.empty()) return {};
-  std::string_view value = own->Last("Service", name);
-  return own->True("Service", name) ||
-                 (name == "RestrictNamespaces" && !value.empty() && value != "no")
-             ? std::string(value)
-             : std::string();
+  bool blocks = name == "RestrictNamespaces" ? ForbidsNamespaces(*own) : own->True("Service", name);
+  return blocks ? std::string(own->Last("Service", name)) : std::string();
 }
 
 Cause CauseOf(const HostFacts& facts, const Trial& trial, std::string_view setting) {

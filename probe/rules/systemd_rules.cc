@@ -177,18 +177,33 @@ struct Hardening {
   std::string_view key;
   std::string_view effect;
   Verdict verdict;
+  std::string_view trial;  // that would fail if it was in force, "" where none tells
 };
 
 constexpr Hardening kHardenings[] = {
-    {"RestrictNamespaces", "no namespaces can be made (EPERM)", Verdict::kNot},
-    {"RestrictSUIDSGID", "openat2 answers ENOSYS", Verdict::kNot},
-    {"ProtectControlGroups", "the cgroup file system is read-only", Verdict::kNot},
-    {"NoNewPrivileges", "newuidmap cannot gain its privilege", Verdict::kNote},
+    {"RestrictNamespaces", "namespaces that a cell needs cannot be made (EPERM)", Verdict::kNot,
+     "user-namespace"},
+    {"RestrictSUIDSGID", "openat2 answers ENOSYS", Verdict::kNot, "openat2"},
+    {"ProtectControlGroups", "the cgroup file system is read-only", Verdict::kNot, ""},
+    {"NoNewPrivileges", "newuidmap cannot gain its privilege", Verdict::kNote, ""},
     {"PrivateUsers", "the unit is in a user namespace, so subordinate ids do not reach into it",
-     Verdict::kNote},
+     Verdict::kNote, ""},
     {"ProtectKernelTunables",
-     "/proc/sys is covered, so the kernel shows no new /proc in a user namespace", Verdict::kNot},
+     "/proc/sys is covered, so the kernel shows no new /proc in a user namespace", Verdict::kNot,
+     "proc"},
 };
+
+// Whether a trial shows that a setting of the unit is not in force on this process, as where the
+// file was changed after the unit's start.
+bool Disproved(const HostFacts& facts, const Hardening& hardening) {
+  const Trial* trial = facts.live ? facts.live->Find(hardening.trial) : nullptr;
+  if (trial == nullptr || trial->outcome != Outcome::kWorks) return false;
+  if (hardening.key != "RestrictNamespaces") return true;
+  // The trial makes these two kinds; it says nothing of others.
+  std::vector<std::string_view> kinds = ForbiddenNamespaces(*facts.systemd.own);
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [](std::string_view kind) { return kind == "user" || kind == "mnt"; });
+}
 
 void AddHardening(const HostFacts& facts, Report& report) {
   const std::optional<Unit>& own = facts.systemd.own;
@@ -200,13 +215,19 @@ void AddHardening(const HostFacts& facts, Report& report) {
   for (const Hardening& each : kHardenings) {
     std::string value = BlockingSetting(facts, each.key);
     if (value.empty()) continue;
-    finding.verdict = std::max(finding.verdict, each.verdict);
+    bool disproved = Disproved(facts, each);
+    finding.verdict = std::max(finding.verdict, disproved ? Verdict::kNote : each.verdict);
     finding.found.push_back({own->files.back(), Text(each.key, '=', value)});
-    effects += Text(effects.empty() ? "" : "; ", each.key, "=: ", each.effect);
+    effects += Text(effects.empty() ? "" : "; ", each.key, "=: ",
+                    disproved ? Text("not in force on this process (the trial of ", each.trial,
+                                     " works), but may be after a restart")
+                              : std::string(each.effect));
     settings += Text(settings.empty() ? "" : "\\n", each.key, "=no");
   }
   if (finding.verdict != Verdict::kReady) {
-    finding.reason = Text("settings of ", Printable(own->name), " are in the way: ", effects);
+    finding.reason =
+        Text("settings of ", Printable(own->name),
+             finding.verdict == Verdict::kNot ? " are in the way: " : " to know of: ", effects);
     finding.who = Who::kAdmin;
     finding.fix = DropIn(own->name, settings, Text("systemctl restart ", ShellWord(own->name)));
   }

@@ -199,6 +199,43 @@ TEST_F(HostRules, RestrictedNamespacesOfTheUnit) {
   EXPECT_EQ(host.Report().userns.state, "yes");
 }
 
+TEST_F(HostRules, OnlyNamespacesThatCellsNeedCountAsRestricted) {
+  for (const char* allowing :
+       {"=false", "=0", "=off", "=", "=user mnt pid net ipc uts cgroup", "=~time",
+        "=yes\nRestrictNamespaces=", "=user mnt pid\nRestrictNamespaces=net ipc uts cgroup",
+        "=~pid\nRestrictNamespaces=pid", "=~pid\nRestrictNamespaces=no"}) {
+    InService(Text("RestrictNamespaces", allowing, "\n"));
+    EXPECT_EQ(host.Report().userns.state, "yes") << allowing;
+    EXPECT_EQ(Row(host.Report(), "systemd.hardening").verdict, Verdict::kReady) << allowing;
+  }
+  for (const char* blocking : {"=true", "=1", "=on", "=~user", "=~time pid",
+                               "=user mnt pid net ipc", "=~cgroup\nRestrictNamespaces=~net",
+                               "=user mnt pid net ipc uts cgroup\nRestrictNamespaces=~uts",
+                               "=no\nRestrictNamespaces=~user"}) {
+    InService(Text("RestrictNamespaces", blocking, "\n"));
+    EXPECT_EQ(host.Report().userns.state, "no") << blocking;
+    EXPECT_EQ(Row(host.Report(), "systemd.hardening").verdict, Verdict::kNot) << blocking;
+  }
+}
+
+TEST_F(HostRules, HardeningThatATrialDisprovesIsANote) {
+  InService("RestrictNamespaces=yes\nRestrictSUIDSGID=yes\nProtectKernelTunables=yes\n");
+  Report report = Judged();
+  EXPECT_EQ(report.verdict, Verdict::kReady) << report.Headline();
+  const Finding note = Row(report, "systemd.hardening");
+  EXPECT_EQ(note.verdict, Verdict::kNote);
+  EXPECT_THAT(note.reason, HasSubstr("RestrictNamespaces=: not in force on this process"));
+  EXPECT_THAT(note.reason, Not(HasSubstr("in the way")));
+  EXPECT_EQ(note.found.size(), 3U);
+  InService("RestrictNamespaces=user mnt\n");  // the kinds that the trial makes
+  EXPECT_EQ(Row(Judged(), "systemd.hardening").verdict, Verdict::kNot);
+  InService("RestrictSUIDSGID=yes\n");
+  trial("openat2") = {"openat2", Outcome::kAbsent, ENOSYS, "openat2"};
+  const Finding refused = Row(Judged(), "systemd.hardening");
+  EXPECT_EQ(refused.verdict, Verdict::kNot);
+  EXPECT_THAT(refused.reason, HasSubstr("RestrictSUIDSGID=: openat2 answers ENOSYS"));
+}
+
 TEST_F(HostRules, WhoTookAFeatureAwayFollowsFromTheFilter) {
   trial("openat2") = {"openat2", Outcome::kAbsent, ENOSYS, "openat2"};
   EXPECT_EQ(Row(Judged(), "kernel.openat2").who, Who::kKernel);
