@@ -84,8 +84,8 @@ class WeakCellTest : public testing::Test {
 };
 
 // What holds even here, by what no cell is without: pid namespace, id map, a /dev/shm and a uid of
-// its own, targets of mounts that are opened without following links, and a host that ends what is
-// over its bounds.
+// its own, targets of mounts that are opened without following links, a tmpfs of a size, and a host
+// that ends what is over its bounds.
 const std::set<std::string> kHeldAnyway = {
     "uid-0",
     "gid-0",
@@ -96,6 +96,7 @@ const std::set<std::string> kHeldAnyway = {
     "open-process-outside",
     "read-memory-outside",
     "limits-outside",
+    "page-cache-bomb",
     "inotify-bomb",
     "cve-2019-5736-init-program",
     "signal-init",

@@ -53,14 +53,22 @@ Attempted FillDisk(const Targets& targets) {
   return Break({live::Payload::kTmpfs, targets.tmpfs_bytes, targets.scratch});
 }
 
-// Past the limit by more than the kernel's own granularity, or held back.
+// Past the limit by more than the kernel's own granularity, or held back. A host that is busy with
+// something else holds back as well: only who never gets more is held by a limit.
 Attempted HogProcessor(const Targets& targets) {
   constexpr uint64_t kUsPerMs = 1000;
-  Result<live::Finding> finding = live::Break({live::Payload::kCpu, targets.cpu_millis});
-  if (!finding.ok()) return {finding.error().err, finding.error().text};
-  uint64_t share_us = live::kCpuWindowMs * targets.cpu_millis / 1000 * kUsPerMs;
-  std::string used = Text(finding->reached / kUsPerMs, " ms used, ", share_us / kUsPerMs, " due");
-  return {finding->reached > share_us * 8 / 5 ? 0 : kHeldBack, used};
+  constexpr int kTries = 4;
+  const uint64_t share_us = live::kCpuWindowMs * targets.cpu_millis / 1000 * kUsPerMs;
+  Attempted outcome;
+  for (int tries = 0; tries < kTries; ++tries) {
+    Result<live::Finding> finding = live::Break({live::Payload::kCpu, targets.cpu_millis});
+    if (!finding.ok()) return {finding.error().err, finding.error().text};
+    const bool past = finding->reached > share_us * 8 / 5;
+    outcome = {past ? 0 : kHeldBack,
+               Text(finding->reached / kUsPerMs, " ms used, ", share_us / kUsPerMs, " due")};
+    if (past) return outcome;
+  }
+  return outcome;
 }
 
 void* StayForEver(void* /*nothing*/) {
