@@ -72,9 +72,20 @@ class PathWalk {
   }
 
   bool IsOurs(uid_t uid) const { return uid == 0 || uid == trust_.owner; }
-  bool IsWritableByOthers(const struct stat& info) const {
-    if ((info.st_mode & S_IWOTH) != 0) return true;
-    return (info.st_mode & S_IWGRP) != 0 && info.st_gid != 0 && info.st_gid != trust_.own_group;
+
+  // How others may write the directory, as a sentence; empty where they may not. Under an access
+  // control list the group's bits are its mask (acl(5)), whatever the group: then the list counts.
+  std::string WritableBy(const Level& level) const {
+    const struct stat& info = level.info;
+    const std::string others = "others may write it and exchange what is in it";
+    if ((info.st_mode & S_IWOTH) != 0) return others;
+    if ((info.st_mode & S_IWGRP) == 0) return {};
+    if (info.st_gid != 0 && info.st_gid != trust_.own_group) return others;
+    Result<bool> listed = sys::HasAccessList(level.fd.get());
+    if (!listed.ok())
+      return Text("whether others may write it is not known: ", listed.error().text);
+    return listed.value() ? "an access control list lets others write it and exchange what is in it"
+                          : "";
   }
 
   // Root is not to take a user's directory away.
@@ -92,11 +103,12 @@ class PathWalk {
           Text("it belongs to uid ", top.info.st_uid, ", who can exchange what is in it"),
           OwnerFix(path));
     }
-    if (!IsWritableByOthers(top.info)) return;
+    const std::string writable = WritableBy(top);
+    if (writable.empty()) return;
     bool sticky = (top.info.st_mode & S_ISVTX) != 0 && top.info.st_uid == 0;
     if (!sticky) {
-      Add(Concern::What::kWritable, path, "others may write it and exchange what is in it",
-          Text("chmod go-w ", ShellWord(path)));
+      // The group's bits are an access control list's mask: this takes away what it gives, too.
+      Add(Concern::What::kWritable, path, writable, Text("chmod go-w ", ShellWord(path)));
     } else if (!IsOurs(child.st_uid)) {
       std::string inner = path == "/" ? "/" + name : Text(path, "/", name);
       Add(Concern::What::kOwner, inner,

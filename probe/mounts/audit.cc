@@ -104,7 +104,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
                 ".", std::string(mounts::KindName(info.stx_mode)));
     Inspector inspector(pin, RulerOf(), list_, links_);
     inspector.JudgeFileSystem(info);
-    inspector.JudgeAccess(info, ".");
+    inspector.JudgeAccess(pin, info, ".");
     return Ok();
   }
 
@@ -230,7 +230,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   Status JudgeEntry(int fd, const std::string& name) {
     struct statx info;
     TRY(sys::StatEntry(fd, "", AT_STATX_DONT_SYNC, info));
-    Inspector(top_.get(), RulerOf(), list_, links_).JudgeAccess(info, name);
+    Inspector(top_.get(), RulerOf(), list_, links_).JudgeAccess(fd, info, name);
     return Ok();
   }
 

@@ -9,6 +9,7 @@
 #include "launcher/base/text.h"
 #include "launcher/mounts/entry.h"
 #include "launcher/sys/entry.h"
+#include "launcher/sys/file.h"
 #include "probe/mounts/symlink.h"
 
 namespace taskcell::probe::audit {
@@ -26,6 +27,10 @@ std::string Octal(mode_t mode) {
     text += static_cast<char>('0' + (mode >> static_cast<unsigned>(shift) & 7U));
   return text;
 }
+
+// What an access control list lets others write shows in the group's bits, which are its mask
+// (acl(5)).
+bool MayHaveList(mode_t mode) { return (S_ISREG(mode) || S_ISDIR(mode)) && (mode & S_IWGRP) != 0; }
 
 }  // namespace
 
@@ -111,26 +116,28 @@ bool Inspector::JudgeSpecial(const Met& met) {
   }
 }
 
-// Asks only where the mode leaves it possible: capabilities need a program, and what an access
-// control list gives shows in the group's bits, which are its mask (acl(5)).
+template <typename PathOf>
+bool Inspector::JudgeAttribute(const Result<bool>& has, const PathOf& path, Code code,
+                               const char* name) {
+  if (!ruler_.has_proc)
+    return Add(Code::kUnreadable, path(), "its attributes: /proc is not mounted");
+  if (!has.ok()) return Add(Code::kUnreadable, path(), has.error().text);
+  return !has.value() || Add(code, path(), Text("it has ", name));
+}
+
+// Asks only where the mode leaves it possible.
 bool Inspector::JudgeAttributes(const Met& met) {
   const mode_t mode = met.info.stx_mode;
   bool fine = true;
-  auto ask = [&](const char* attribute, Code code, const char* detail) {
-    if (!ruler_.has_proc) {
-      fine = Add(Code::kUnreadable, met.Path(), "its attributes: /proc is not mounted");
-      return;
-    }
+  auto ask = [&](const char* attribute, Code code) {
     Result<bool> has = sys::HasAttribute(met.dir_fd, met.name, attribute);
-    if (!has.ok())
-      fine = Add(Code::kUnreadable, met.Path(), has.error().text);
-    else if (has.value())
-      fine = Add(code, met.Path(), detail);
+    if (!JudgeAttribute(
+            has, [&met] { return met.Path(); }, code, attribute))
+      fine = false;
   };
   if (S_ISREG(mode) && (mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0)
-    ask(kCapability, Code::kFileCapability, "it has security.capability");
-  if ((S_ISREG(mode) || S_ISDIR(mode)) && (mode & S_IWGRP) != 0)
-    ask(kAccessList, Code::kAccessList, "it has system.posix_acl_access");
+    ask(kCapability, Code::kFileCapability);
+  if (MayHaveList(mode)) ask(kAccessList, Code::kAccessList);
   return fine;
 }
 
@@ -148,8 +155,11 @@ bool Inspector::Enter(int fd, const Whereabouts& where) {
   return fine;
 }
 
-void Inspector::JudgeAccess(const struct statx& info, const std::string& path) {
-  (void)JudgeOwner(info, [&path] { return path; });  // ignoring: it is in the list
+void Inspector::JudgeAccess(int fd, const struct statx& info, const std::string& path) {
+  auto path_of = [&path] { return path; };
+  (void)JudgeOwner(info, path_of);  // ignoring: it is in the list; so below
+  if (MayHaveList(info.stx_mode))
+    (void)JudgeAttribute(sys::HasAccessList(fd), path_of, Code::kAccessList, kAccessList);
 }
 
 void Inspector::JudgeFileSystem(const struct statx& info) {

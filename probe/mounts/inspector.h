@@ -36,8 +36,8 @@ class Inspector : public Visitor {
   void Miss(Code code, std::string path, std::string detail) override;
 
   // For what no walk meets, the directory that the audit began with and the like: whether others
-  // may change it, and who serves its file system.
-  void JudgeAccess(const struct statx& info, const std::string& path);
+  // may change it, and who serves its file system. `fd` is it, O_PATH or not.
+  void JudgeAccess(int fd, const struct statx& info, const std::string& path);
   void JudgeFileSystem(const struct statx& info);
 
  private:
@@ -46,6 +46,8 @@ class Inspector : public Visitor {
   template <typename PathOf>
   bool JudgeOwner(const struct statx& info, const PathOf& path);
   bool JudgeAttributes(const Met& met);
+  template <typename PathOf>
+  bool JudgeAttribute(const Result<bool>& has, const PathOf& path, Code code, const char* name);
   bool Add(Code code, std::string path, std::string detail);
 
   const int root_fd_;

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/base/text.h"
+#include "tests/support/access_list.h"
 #include "tests/support/syscall_faults.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
@@ -165,13 +166,7 @@ TEST_F(MountsProgramTest, CapabilitiesListsAndAttributesAreNamed) {
   for (const char* name : {"tree/program", "tree/listed", "tree/fixed"}) Put(name, "x");
   ASSERT_EQ(::chmod(At("tree/program").c_str(), 0755), 0);
   ASSERT_EQ(test::Run({"setcap", "cap_net_raw+ep", At("tree/program")}).status, 0);
-  // acl(5) as the kernel takes it: version 2; user, user 1500, group, mask, other.
-  const unsigned char list[] = {2,    0,    0,    0,    1,    0,    6,    0,    0xff, 0xff, 0xff,
-                                0xff, 2,    0,    6,    0,    0xdc, 0x05, 0,    0,    4,    0,
-                                4,    0,    0xff, 0xff, 0xff, 0xff, 16,   0,    6,    0,    0xff,
-                                0xff, 0xff, 0xff, 32,   0,    4,    0,    0xff, 0xff, 0xff, 0xff};
-  bool listed =
-      ::setxattr(At("tree/listed").c_str(), "system.posix_acl_access", list, sizeof list, 0) == 0;
+  bool listed = LetUser1500Write(At("tree/listed"));
   TASKCELL_REQUIRE(listed, "needs access control lists on the file system of /tmp");
   fs::create_directories(At("tree/layer"));
   ASSERT_EQ(::setxattr(At("tree/layer").c_str(), "trusted.overlay.opaque", "y", 1, 0), 0);

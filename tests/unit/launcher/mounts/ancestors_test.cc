@@ -4,15 +4,19 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "tests/support/access_list.h"
 #include "tests/support/fixture.h"
+#include "tests/support/syscall_faults.h"
 
 namespace taskcell::mounts {
 namespace {
@@ -73,6 +77,30 @@ TEST_F(AncestorsTest, AGroupCountsUnlessItIsTheOwnersAlone) {
   ASSERT_EQ(::chmod(At("a/b").c_str(), 0775), 0);
   ExpectOnly(Pin("a/b/c"), What::kWritable, At("a/b"));
   EXPECT_TRUE(PinPath(At("a/b/c"), Trust{::geteuid(), 4321})->concerns.empty());
+}
+
+TEST_F(AncestorsTest, AnAccessListThatLetsAnotherUserWriteIsAConcern) {
+  TASKCELL_REQUIRE(test::LetUser1500Write(At("a/b")),
+                   "needs access control lists on the file system of /tmp");
+  const gid_t group = sys::StatAt(AT_FDCWD, At("a/b"))->st_gid;
+  const Trust trust{::geteuid(), group};
+  ASSERT_EQ(sys::StatAt(AT_FDCWD, At("a/b"))->st_mode & 0777U, 0774U);
+  ExpectOnly(PinPath(At("a/b/c"), trust).value(), What::kWritable, At("a/b"));
+  EXPECT_FALSE(PinTrustedPath(At("a/b/c"), trust).ok());
+  ASSERT_EQ(::chmod(At("a/b").c_str(), 0755), 0);
+  EXPECT_TRUE(PinPath(At("a/b/c"), trust)->concerns.empty()) << "the remedy helps";
+}
+
+TEST_F(AncestorsTest, AnAccessListThatCannotBeAskedForIsAConcern) {
+  ASSERT_EQ(::chmod(At("a/b").c_str(), 0775), 0);
+  const Trust trust{::geteuid(), sys::StatAt(AT_FDCWD, At("a/b"))->st_gid};
+  ASSERT_TRUE(PinPath(At("a/b/c"), trust)->concerns.empty());
+  int status = test::InChild([&] {
+    if (!test::InstallFaults({{SYS_getxattr, EIO}})) return 2;
+    PinnedPath pinned = PinPath(At("a/b/c"), trust).value();
+    return pinned.concerns.size() == 1 && pinned.concerns[0].path == At("a/b") ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(AncestorsTest, OnlyTheStickyDirectoriesOfRootAreTrusted) {

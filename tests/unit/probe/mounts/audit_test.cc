@@ -14,6 +14,7 @@
 #include "launcher/sys/file.h"
 #include "probe/mounts/link_sets.h"
 #include "probe/mounts/worker.h"
+#include "tests/support/access_list.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
 namespace taskcell::probe::audit {
@@ -164,6 +165,30 @@ TEST_F(AuditTest, ModesAndOwnersThatLetOthersInAreNamed) {
   request.owner = ::geteuid() + 12345;
   Found found = FoundIn(probe::audit::Audit(request).value());
   EXPECT_EQ(found["plain"].contains("foreign_owner"), ::geteuid() != 0) << "root is trusted";
+}
+
+TEST_F(AuditTest, AnAccessListIsNamedWhereverAnotherUserMayWriteByIt) {
+  Put("tree/SOUL.md", "x");
+  TASKCELL_REQUIRE(test::LetUser1500Write(At("tree/SOUL.md")),
+                   "needs access control lists on the file system of /tmp");
+  Report report = Audit(Policy::kAgent);
+  EXPECT_EQ(report.standing, Standing::kUnsafe);
+  EXPECT_THAT(FoundIn(report.entries[0].notes),
+              ElementsAre(Pair("SOUL.md", ElementsAre("access_list"))));
+  fs::remove(At("tree/SOUL.md"));
+  ASSERT_TRUE(test::LetUser1500Write(At("tree")));
+  for (Policy policy : {Policy::kAgent, Policy::kStrict, Policy::kBind}) {
+    report = Audit(policy);
+    EXPECT_EQ(report.standing, Standing::kUnsafe);
+    EXPECT_THAT(FoundIn(report), ElementsAre(Pair(".", ElementsAre("access_list"))));
+  }
+  ASSERT_EQ(::chmod(At("tree").c_str(), 0755), 0);
+  ASSERT_TRUE(test::LetUser1500Write(path()));
+  for (Policy policy : {Policy::kAgent, Policy::kStrict, Policy::kBind}) {
+    report = Audit(policy);
+    EXPECT_EQ(report.standing, Standing::kUnsafe);
+    EXPECT_THAT(FoundIn(report), ElementsAre(Pair(path(), ElementsAre("ancestor_writable"))));
+  }
 }
 
 TEST_F(AuditTest, NamesOfAnyBytesAreKeptAsTheyAre) {
