@@ -104,8 +104,9 @@ class Judge {
 Broken Judge::Decide() {
   const Hierarchy& hierarchy = chain_.hierarchy;
   if (hierarchy.mount_point.empty()) return {Fault::kNotMounted};
-  if (chain_.covered) return {Fault::kCovered};
-  if (hierarchy.read_only) return {Fault::kReadOnly};
+  const Level* mounted = chain_.levels.empty() ? nullptr : &chain_.levels.front();
+  if (chain_.covered) return {Fault::kCovered, mounted};
+  if (hierarchy.read_only) return {Fault::kReadOnly, mounted};
   return unified() ? DecideUnified() : DecideV1();
 }
 

@@ -49,9 +49,9 @@ std::string_view Name(Who who);  // "none", "user", "admin", "outer", "kernel"
 struct Diagnosis {
   Fault fault = Fault::kNone;
   LimitState state = LimitState::kYes;
-  std::string level;   // the cgroup directory at fault, "" where none is
-  std::string file;    // the file that decided, absolute; "" where none did
-  std::string value;   // what it holds, or its owner
+  std::string level;  // the cgroup directory at fault, "" where none is
+  std::string file;   // the file that decided, absolute; "" where none did
+  std::string value;  // what shows the fault: what the file holds, its owner, or that it is missing
   std::string reason;  // one sentence, without a full stop
   Who who = Who::kNone;
   std::string fix;    // what that person does, with commands; "" where there is nothing to do

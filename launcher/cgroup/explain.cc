@@ -306,6 +306,21 @@ LimitState StateOf(Fault fault) {
   return unknown ? LimitState::kUnknown : LimitState::kNo;
 }
 
+// What shows the fault: an owner where that decides, else what the file holds.
+std::string EvidenceOf(const Broken& broken) {
+  const Level& level = *broken.level;
+  if (broken.fault == Fault::kReadOnly) return "mounted read-only";
+  if (broken.fault == Fault::kCovered) return "something else is mounted over it";
+  const sys::FileSeen& file = broken.file.empty() ? level.directory : level.File(broken.file);
+  bool owner_decides = broken.file.empty() || broken.fault == Fault::kControlNotDelegated;
+  if (owner_decides && file.owner_known) {
+    bool mode_decides = broken.fault == Fault::kWritableByOthers;
+    return Text("uid ", file.uid, mode_decides ? ", writable by others" : "");
+  }
+  if (file.absent()) return "missing";
+  return file.present() ? std::string(Trim(file.text)) : "cannot be read";
+}
+
 }  // namespace
 
 void Explain(const Question& question, const Broken& broken, Diagnosis& diagnosis) {
@@ -318,8 +333,7 @@ void Explain(const Question& question, const Broken& broken, Diagnosis& diagnosi
   if (broken.level == nullptr) return;
   diagnosis.level = broken.level->path;
   diagnosis.file = broken.file.empty() ? broken.level->path : broken.level->FilePath(broken.file);
-  const sys::FileSeen& file = broken.level->File(broken.file);
-  if (file.present()) diagnosis.value = Trim(file.text);
+  diagnosis.value = EvidenceOf(broken);
 }
 
 }  // namespace taskcell::cgroup

@@ -89,9 +89,11 @@ void AddRow(std::string& out, const Finding& finding, std::size_t id_width,
             finding.reason, style.width);
   out += rest.substr(kVerdictWidth);
   if (finding.verdict == Verdict::kReady) return;
-  for (const Evidence& each : finding.found)
-    AddFolded(out, "  found  ", Text(Printable(each.file), ": ", Shortened(each.value)),
+  for (const Evidence& each : finding.found) {
+    std::string value = Shortened(each.value);
+    AddFolded(out, "  found  ", Text(Printable(each.file), ": ", value.empty() ? "(empty)" : value),
               style.width);
+  }
   if (const Topic* topic = FindTopic(finding.id))
     AddFolded(out, "  why    ", topic->why, style.width);
 }
@@ -101,8 +103,10 @@ void AddFix(std::string& out, const Report& report, std::size_t at) {
   const Finding& finding = report.findings[at];
   if (finding.fix.empty() || finding.verdict == Verdict::kReady) return;
   std::string_view above;
-  for (std::size_t i = 0; i < at; ++i) {
-    if (report.findings[i].fix == finding.fix) above = report.findings[i].id;
+  for (std::size_t i = 0; i < at && above.empty(); ++i) {
+    const Finding& earlier = report.findings[i];
+    bool printed = earlier.verdict != Verdict::kReady;
+    if (printed && earlier.fix == finding.fix) above = earlier.id;
   }
   if (above.empty())
     out += Text(WhoSays(finding.who), finding.fix, '\n');

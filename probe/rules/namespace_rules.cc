@@ -31,9 +31,13 @@ Finding UsernsFromFiles(const HostFacts& facts) {
     finding.fix = std::move(fix);
     return finding;
   };
-  if (!files.File(kMaxUserNamespaces).present())
+  if (!files.File(kMaxUserNamespaces).present()) {
+    bool absent = files.File(kMaxUserNamespaces).absent();
+    finding.found.push_back(
+        {std::string(kMaxUserNamespaces), absent ? "missing" : "cannot be read"});
     return no(Verdict::kUnknown, Text(kMaxUserNamespaces, " is missing or cannot be read"),
               Who::kNone, "");
+  }
   finding.found.push_back(Seen(files, kMaxUserNamespaces));
   std::optional<uint64_t> most = files.Number(kMaxUserNamespaces);
   if (!most)
@@ -142,8 +146,16 @@ void AddSubids(const HostFacts& facts, Report& report) {
                   report.subids.fix};
   if (report.subids.state == "ok") finding.verdict = Verdict::kReady;
   for (const auto& [path, seen] : {std::pair(facts.subids.subuid_path, &facts.subids.subuid),
-                                   std::pair(facts.subids.subgid_path, &facts.subids.subgid)})
-    finding.found.push_back({path, OwnLines(seen->text, around.user, around.uid)});
+                                   std::pair(facts.subids.subgid_path, &facts.subids.subgid)}) {
+    std::string lines = OwnLines(seen->text, around.user, around.uid);
+    if (seen->absent())
+      lines = "missing";
+    else if (!seen->present())
+      lines = "cannot be read";
+    else if (lines.empty())
+      lines = Text("no line for ", around.UserName());
+    finding.found.push_back({path, lines});
+  }
   report.findings.push_back(std::move(finding));
 }
 

@@ -26,6 +26,8 @@ TEST_F(Container, ReadOnlyMountIsWhoeverStartedIt) {
   Diagnosis memory = Ask(host, Controller::kMemory);
   EXPECT_DIAGNOSIS(memory, "no", "outer");
   EXPECT_THAT(memory.reason, HasSubstr("read-only"));
+  EXPECT_EQ(memory.file, kRoot);
+  EXPECT_EQ(memory.value, "mounted read-only");
   EXPECT_EQ(memory.outer_limit, 1073741824U);
   EXPECT_EQ(Ask(host, Controller::kPids).outer_limit, 64U);
 }

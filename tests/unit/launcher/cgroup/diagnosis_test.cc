@@ -325,6 +325,33 @@ TEST_F(UnifiedHost, LimitOfOneProcessFromOutsideIsFound) {
   EXPECT_EQ(Ask(host, Controller::kPids).outer_limit, 1U);
 }
 
+TEST_F(UnifiedHost, EvidenceIsTheOwnerWhereThatDecides) {
+  host.Own(kScope + "/cgroup.procs", 0);
+  Diagnosis memory = Ask(host, Controller::kMemory);
+  EXPECT_EQ(memory.file, kScope + "/cgroup.procs");
+  EXPECT_EQ(memory.value, "uid 0");
+  host.Own(kScope, 7);
+  memory = Ask(host, Controller::kMemory);
+  EXPECT_EQ(memory.file, kScope);
+  EXPECT_EQ(memory.value, "uid 7");
+}
+
+TEST_F(UnifiedHost, EvidenceSaysThatAFileTellsNothing) {
+  host.Remove(kScope + "/cgroup.type");
+  EXPECT_EQ(Ask(host, Controller::kMemory).value, "missing");
+  host.Forbid(kScope + "/cgroup.type", EACCES);
+  EXPECT_EQ(Ask(host, Controller::kMemory).value, "cannot be read");
+}
+
+TEST_F(UnifiedHost, HierarchyUnderAnotherMountIsNamed) {
+  Situation situation = ReadSituation(host, {});
+  for (Chain& chain : situation.chains) chain.covered = true;
+  Diagnosis memory = Diagnose(situation, Controller::kMemory);
+  EXPECT_THAT(memory.reason, HasSubstr("something else is mounted over"));
+  EXPECT_EQ(memory.file, kRoot);
+  EXPECT_EQ(memory.value, "something else is mounted over it");
+}
+
 // E21: off at boot; and what else may be the cause at the root.
 TEST_F(UnifiedHost, ControllerMissingAtTheRootNamesTheCause) {
   auto without_memory = [this] {

@@ -34,6 +34,8 @@ TEST_F(V1Host, IsTheAdministratorsToHandOverOrToLeave) {
   EXPECT_EQ(States(host), "no no no");
   Diagnosis memory = Ask(host, Controller::kMemory);
   EXPECT_DIAGNOSIS(memory, "no", "admin");
+  EXPECT_EQ(memory.file, kRoot + "/memory/jobs/77");
+  EXPECT_EQ(memory.value, "uid 0");
   EXPECT_FALSE(memory.outer_limit.has_value());
   EXPECT_THAT(memory.fix, HasSubstr("systemd.unified_cgroup_hierarchy=1"));
   EXPECT_THAT(memory.fix, HasSubstr("taskcell-probe delegate --user agent1 --apply"));
@@ -49,6 +51,7 @@ TEST_F(V1Host, PreparedDirectoryOfTheUsersOwnIsYes) {
   Prepare("cpu/taskcell/uid-1500", 0);
   EXPECT_EQ(States(host), "yes no no");
   EXPECT_THAT(Ask(host, Controller::kPids).reason, HasSubstr("other users may write"));
+  EXPECT_EQ(Ask(host, Controller::kPids).value, "uid 1500, writable by others");
   Prepare("pids/taskcell/uid-1500", kUser);
   Prepare("cpu/taskcell/uid-1500", kUser);
   EXPECT_EQ(States(host), "yes yes yes");

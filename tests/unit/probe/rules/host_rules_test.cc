@@ -267,6 +267,18 @@ TEST_F(HostRules, SysctlsAreNamedWithTheirCure) {
   EXPECT_EQ(report.verdict, Verdict::kReady);
 }
 
+TEST_F(HostRules, EvidenceOfSubidsSaysWhatIsNotThere) {
+  host.Put("/etc/subuid", "other:100000:65536\n");
+  host.Remove("/etc/subgid");
+  host.Remove("/proc/sys/user/max_user_namespaces");
+  Report report = Judged();
+  ASSERT_EQ(Row(report, "subids").found.size(), 2U);
+  EXPECT_EQ(Row(report, "subids").found[0].value, "no line for agent1");
+  EXPECT_EQ(Row(report, "subids").found[1].value, "missing");
+  ASSERT_FALSE(Row(report, "userns").found.empty());
+  EXPECT_EQ(Row(report, "userns").found[0].value, "missing");
+}
+
 // E48: the engine that would be used is not the user's own.
 TEST_F(HostRules, RootfulEngineBehindARootlessUserIsNamed) {
   host.Socket("/run/docker.sock", 0, 0660);

@@ -143,6 +143,30 @@ TEST(TableTest, VerdictIsFirstAndCommandsStayWhole) {
   EXPECT_THAT(TableOf(report, {true, 80}), HasSubstr("\x1b[31mnot"));
 }
 
+std::size_t Count(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(TableTest, RepeatedFixPointsToWhereItStands) {
+  ArchivedHost host;
+  host.Own(GoodHost::kScope, 0);
+  std::string table = TableOf(host.Report(), {});
+  EXPECT_EQ(Count(table, "as for limits.memory\n"), 2U) << table;
+  EXPECT_EQ(Count(table, "as for limits."), 2U) << table;
+}
+
+TEST(TableTest, EveryPieceOfEvidenceSaysSomething) {
+  ArchivedHost host;
+  host.Own(GoodHost::kScope, 0);
+  host.Put(GoodHost::kApp + "/cgroup.subtree_control", "", GoodHost::kUser);
+  host.Cgroup(GoodHost::kScope, 0, "", "");
+  std::string table = TableOf(host.Report(), {false, 400});
+  EXPECT_THAT(table, HasSubstr("cgroup.subtree_control: (empty)\n")) << table;
+  EXPECT_THAT(table, Not(HasSubstr(":\n"))) << table;
+}
+
 TEST(TopicsTest, ManualHasExactlyTheRows) {
   std::string page = sys::ReadFile(AT_FDCWD, TASKCELL_MANUAL, 1U << 20U).value();
   std::size_t start = page.find(".Sh ROWS");
