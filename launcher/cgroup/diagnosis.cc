@@ -70,6 +70,17 @@ std::optional<uint64_t> LimitOf(const Level& level, bool unified, Controller con
   return Millis(*quota, *period);
 }
 
+// Whether the kernel's command line switches a controller off: cgroup_disable=memory,hugetlb.
+bool IsOffAtBoot(std::string_view command_line, std::string_view controller) {
+  constexpr std::string_view kDisable = "cgroup_disable=";
+  for (std::string_view word : Words(command_line)) {
+    if (!word.starts_with(kDisable)) continue;
+    std::vector<std::string_view> names = Split(word.substr(kDisable.size()), ',');
+    if (std::find(names.begin(), names.end(), controller) != names.end()) return true;
+  }
+  return false;
+}
+
 class Judge {
  public:
   explicit Judge(const Question& question)
@@ -165,7 +176,7 @@ Broken Judge::DecideV1() {
 Broken Judge::OfferedAtRoot(const Level& root) const {
   if (chain_.mounted_below_root() || chain_.hierarchy.mount_root != "/")
     return {Fault::kNotPassedIn, &root, "cgroup.controllers"};
-  if (HasWord(around_.command_line, Text("cgroup_disable=", name())))
+  if (IsOffAtBoot(around_.command_line, name()))
     return {Fault::kOffAtBoot, &root, "cgroup.controllers"};
   for (std::string_view line : Split(around_.kernel_cgroups, '\n')) {
     std::vector<std::string_view> words = Words(line);  // name, hierarchy, cgroups, enabled

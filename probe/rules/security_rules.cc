@@ -57,6 +57,25 @@ void AddSysctls(const HostFacts& facts, std::string_view id, std::string_view go
   report.findings.push_back(std::move(finding));
 }
 
+// Without Yama there is no sysctl to look at, and nothing restricts tracing.
+void AddTracing(const HostFacts& facts, Report& report) {
+  constexpr std::string_view kScope = "/proc/sys/kernel/yama/ptrace_scope";
+  bool sysctls_seen = facts.files.File("/proc/sys/kernel/osrelease").present();
+  if (facts.files.File(kScope).absent() && sysctls_seen) {
+    report.findings.push_back(
+        {"security.ptrace",
+         Verdict::kNote,
+         "the security module Yama is not active: any process of a user can trace all others of "
+         "that user",
+         Who::kAdmin,
+         "as administrator: boot with yama among the modules of lsm= on the kernel's command line "
+         "(a kernel built with CONFIG_SECURITY_YAMA)",
+         {{std::string(kScope), "missing"}}});
+    return;
+  }
+  AddSysctls(facts, "security.ptrace", "tracing is restricted to descendants", report);
+}
+
 void AddModules(const HostFacts& facts, Report& report) {
   std::string modules(facts.files.Line("/sys/kernel/security/lsm"));
   if (modules.empty()) return;
@@ -123,7 +142,7 @@ void JudgeSecurity(const HostFacts& facts, Report& report) {
   AddOwnConfinement(facts, report);
   AddSysctls(facts, "security.links",
              "links and files of others are protected in sticky directories", report);
-  AddSysctls(facts, "security.ptrace", "tracing is restricted to descendants", report);
+  AddTracing(facts, report);
   AddSysctls(facts, "security.bpf", "ordinary users may load no BPF programs", report);
   AddCorePattern(facts, report);
 }

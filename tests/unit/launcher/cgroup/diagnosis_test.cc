@@ -367,6 +367,10 @@ TEST_F(UnifiedHost, ControllerMissingAtTheRootNamesTheCause) {
   Diagnosis memory = Ask(host, Controller::kMemory);
   EXPECT_DIAGNOSIS(memory, "no", "admin");
   EXPECT_THAT(memory.fix, HasSubstr("cgroup_enable=memory"));
+  host.Put("/proc/cmdline", "cgroup_disable=hugetlb,memory\n");
+  EXPECT_THAT(Ask(host, Controller::kMemory).reason, HasSubstr("switched off at boot"));
+  host.Put("/proc/cmdline", "cgroup_disable=hugetlb,memory_recursive\n");
+  EXPECT_DIAGNOSIS(Ask(host, Controller::kMemory), "no", "kernel");
   host.Put("/proc/cmdline", "quiet\n");
   host.Put("/proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t0\t80\t0\n");
   EXPECT_DIAGNOSIS(Ask(host, Controller::kMemory), "no", "admin");

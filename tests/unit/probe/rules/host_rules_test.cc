@@ -267,6 +267,17 @@ TEST_F(HostRules, SysctlsAreNamedWithTheirCure) {
   EXPECT_EQ(report.verdict, Verdict::kReady);
 }
 
+TEST_F(HostRules, TracingIsFreeWhereYamaIsNotActive) {
+  EXPECT_EQ(Row(Judged(), "security.ptrace").id, "(no such row)");  // no sysctl was seen at all
+  host.Put("/proc/sys/kernel/osrelease", "6.1.0\n");
+  Report report = Judged();
+  EXPECT_EQ(Row(report, "security.ptrace").verdict, Verdict::kNote);
+  EXPECT_THAT(Row(report, "security.ptrace").reason, HasSubstr("Yama is not active"));
+  EXPECT_EQ(report.verdict, Verdict::kReady);
+  host.Put("/proc/sys/kernel/yama/ptrace_scope", "1\n");
+  EXPECT_EQ(Row(Judged(), "security.ptrace").verdict, Verdict::kReady);
+}
+
 TEST_F(HostRules, EvidenceOfSubidsSaysWhatIsNotThere) {
   host.Put("/etc/subuid", "other:100000:65536\n");
   host.Remove("/etc/subgid");
