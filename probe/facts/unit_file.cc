@@ -117,11 +117,16 @@ std::vector<UnitSetting> ParseUnitFile(std::string_view text) {
   return settings;
 }
 
-std::string_view Unit::Last(std::string_view section, std::string_view key) const {
+const UnitSetting* Unit::LastSetting(std::string_view section, std::string_view key) const {
   for (auto each = settings.rbegin(); each != settings.rend(); ++each) {
-    if (each->section == section && each->key == key) return each->value;
+    if (each->section == section && each->key == key) return &*each;
   }
-  return {};
+  return nullptr;
+}
+
+std::string_view Unit::Last(std::string_view section, std::string_view key) const {
+  const UnitSetting* last = LastSetting(section, key);
+  return last == nullptr ? std::string_view() : last->value;
 }
 
 bool Unit::True(std::string_view section, std::string_view key) const {

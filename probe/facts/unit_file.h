@@ -30,7 +30,9 @@ struct Unit {
   std::vector<UnitSetting> settings;
 
   bool exists() const { return !files.empty(); }
-  // The value that counts in the end: the last one. "" where there is none.
+  // The assignment that counts in the end: the last one. nullptr where there is none.
+  const UnitSetting* LastSetting(std::string_view section, std::string_view key) const;
+  // Its value, "" where there is none.
   std::string_view Last(std::string_view section, std::string_view key) const;
   // True where the last value is one of systemd's words for true.
   bool True(std::string_view section, std::string_view key) const;

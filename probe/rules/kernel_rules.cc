@@ -123,6 +123,11 @@ std::string BlockingSetting(const HostFacts& facts, std::string_view name) {
   return Setting(facts, name);
 }
 
+Evidence BlockingEvidence(const HostFacts& facts, std::string_view name) {
+  const UnitSetting& setting = *facts.systemd.own->LastSetting("Service", name);
+  return {setting.file, Text(name, '=', setting.value)};
+}
+
 void JudgeKernel(const HostFacts& facts, Report& report) {
   AddRelease(facts, report);
   if (!facts.live) return;

@@ -69,9 +69,9 @@ Finding UsernsFromFiles(const HostFacts& facts) {
         Text("as administrator, best an AppArmor profile for taskcell: ", kProfile,
              "; or for every program: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"));
   }
-  if (std::string value = BlockingSetting(facts, "RestrictNamespaces"); !root && !value.empty()) {
+  if (!root && !BlockingSetting(facts, "RestrictNamespaces").empty()) {
     const Unit& own = *facts.systemd.own;
-    finding.found.push_back({own.files.back(), "RestrictNamespaces=" + value});
+    finding.found.push_back(BlockingEvidence(facts, "RestrictNamespaces"));
     return no(Verdict::kNot,
               Text("RestrictNamespaces= of ", Printable(own.name), " forbids namespaces"),
               Who::kAdmin,

@@ -56,4 +56,7 @@ void BlameUserManager(const HostFacts& facts, cgroup::Controller controller,
 // The value of a hardening setting of the unit this process is in where it is on, else "". Pure.
 std::string BlockingSetting(const HostFacts& facts, std::string_view name);
 
+// The same as evidence, with the file it stands in; only where it is on. Pure.
+Evidence BlockingEvidence(const HostFacts& facts, std::string_view name);
+
 }  // namespace taskcell::probe

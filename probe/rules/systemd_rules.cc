@@ -193,16 +193,25 @@ constexpr Hardening kHardenings[] = {
      "proc"},
 };
 
-// Whether a trial shows that a setting of the unit is not in force on this process, as where the
-// file was changed after the unit's start.
-bool Disproved(const HostFacts& facts, const Hardening& hardening) {
+// What shows that a setting of the unit is not in force on this process, as where the file was
+// changed after the unit's start; "" where nothing does.
+std::string Disproof(const HostFacts& facts, const Hardening& hardening) {
+  const std::vector<cgroup::Chain>& chains = facts.cgroups.chains;
+  if (hardening.key == "ProtectControlGroups") {
+    bool writable = std::any_of(chains.begin(), chains.end(), [](const cgroup::Chain& chain) {
+      return !chain.hierarchy.mount_point.empty() && !chain.hierarchy.read_only;
+    });
+    return writable ? "a cgroup file system is writable" : "";
+  }
   const Trial* trial = facts.live ? facts.live->Find(hardening.trial) : nullptr;
-  if (trial == nullptr || trial->outcome != Outcome::kWorks) return false;
-  if (hardening.key != "RestrictNamespaces") return true;
+  if (trial == nullptr || trial->outcome != Outcome::kWorks) return {};
+  std::string works = Text("the trial of ", hardening.trial, " works");
+  if (hardening.key != "RestrictNamespaces") return works;
   // The trial makes these two kinds; it says nothing of others.
   std::vector<std::string_view> kinds = ForbiddenNamespaces(*facts.systemd.own);
-  return std::any_of(kinds.begin(), kinds.end(),
-                     [](std::string_view kind) { return kind == "user" || kind == "mnt"; });
+  bool tried = std::any_of(kinds.begin(), kinds.end(),
+                           [](std::string_view kind) { return kind == "user" || kind == "mnt"; });
+  return tried ? works : "";
 }
 
 void AddHardening(const HostFacts& facts, Report& report) {
@@ -213,15 +222,14 @@ void AddHardening(const HostFacts& facts, Report& report) {
   std::string effects;
   std::string settings;
   for (const Hardening& each : kHardenings) {
-    std::string value = BlockingSetting(facts, each.key);
-    if (value.empty()) continue;
-    bool disproved = Disproved(facts, each);
-    finding.verdict = std::max(finding.verdict, disproved ? Verdict::kNote : each.verdict);
-    finding.found.push_back({own->files.back(), Text(each.key, '=', value)});
+    if (BlockingSetting(facts, each.key).empty()) continue;
+    std::string disproof = Disproof(facts, each);
+    finding.verdict = std::max(finding.verdict, disproof.empty() ? each.verdict : Verdict::kNote);
+    finding.found.push_back(BlockingEvidence(facts, each.key));
     effects += Text(effects.empty() ? "" : "; ", each.key, "=: ",
-                    disproved ? Text("not in force on this process (the trial of ", each.trial,
-                                     " works), but may be after a restart")
-                              : std::string(each.effect));
+                    disproof.empty() ? std::string(each.effect)
+                                     : Text("not in force on this process (", disproof,
+                                            "), but may be after a restart"));
     settings += Text(settings.empty() ? "" : "\\n", each.key, "=no");
   }
   if (finding.verdict != Verdict::kReady) {

@@ -177,8 +177,8 @@ constexpr Topic kTopics[] = {
     {"systemd.hardening", "Settings of the own unit",
      "A hardened unit takes away what cells are built with, and the errors name something else.",
      "RestrictNamespaces, RestrictSUIDSGID, ProtectControlGroups, NoNewPrivileges, PrivateUsers "
-     "and ProtectKernelTunables in the files of the unit this process is in; where a trial shows "
-     "that one is not in force, the row is a note.",
+     "and ProtectKernelTunables in the files of the unit this process is in; where a trial or a "
+     "mount shows that one is not in force, the row is a note.",
      "systemd.exec(5)"},
     {"security.modules", "Security modules",
      "They refuse beyond owners and modes, and say so in the kernel's log only.",

@@ -236,6 +236,25 @@ TEST_F(HostRules, HardeningThatATrialDisprovesIsANote) {
   EXPECT_THAT(refused.reason, HasSubstr("RestrictSUIDSGID=: openat2 answers ENOSYS"));
 }
 
+TEST_F(HostRules, WritableCgroupsDisproveThatTheUnitProtectsThem) {
+  InService("ProtectControlGroups=yes\n");
+  Report report = Judged();
+  EXPECT_EQ(report.verdict, Verdict::kReady) << report.Headline();
+  EXPECT_THAT(Row(report, "systemd.hardening").reason,
+              HasSubstr("ProtectControlGroups=: not in force on this process"));
+  host.Put("/proc/self/mountinfo", "8 7 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw,nsdelegate\n");
+  EXPECT_EQ(Row(Judged(), "systemd.hardening").verdict, Verdict::kNot);
+}
+
+TEST_F(HostRules, HardeningIsShownWithTheFileItStandsIn) {
+  InService("RestrictSUIDSGID=yes\nRestrictNamespaces=yes\n");
+  host.Put("/etc/systemd/system/gw.service.d/z.conf", "[Service]\nDelegate=yes\n");
+  Report report = host.Report();
+  for (const Evidence& each : Row(report, "systemd.hardening").found)
+    EXPECT_EQ(each.file, "/etc/systemd/system/gw.service") << each.value;
+  EXPECT_EQ(Row(report, "userns").found.back().file, "/etc/systemd/system/gw.service");
+}
+
 TEST_F(HostRules, WhoTookAFeatureAwayFollowsFromTheFilter) {
   trial("openat2") = {"openat2", Outcome::kAbsent, ENOSYS, "openat2"};
   EXPECT_EQ(Row(Judged(), "kernel.openat2").who, Who::kKernel);
