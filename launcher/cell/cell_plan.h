@@ -100,9 +100,9 @@ struct CellPlan {
 // the host's handler too (core(5): "a limit of 1 ... is treated specially").
 inline constexpr uint64_t kCoreBytes = 1;
 
-inline constexpr std::size_t kMaxPlannedMounts = 256;     // binds and tmpfs together
-inline constexpr std::size_t kMaxFilterBytes = 4096 * 8;  // BPF_MAXINSNS instructions
-inline constexpr std::size_t kMaxPathBytes = 4095;        // PATH_MAX without its NUL
+inline constexpr std::size_t kMaxPlannedMounts = 256;                  // binds and tmpfs together
+inline constexpr std::size_t kMaxFilterBytes = std::size_t{4096} * 8;  // BPF_MAXINSNS instructions
+inline constexpr std::size_t kMaxPathBytes = 4095;                     // PATH_MAX without its NUL
 
 // True for an absolute path of at most kMaxPathBytes without NUL, '.', '..', '//' or trailing '/';
 // "/" itself is one.
