@@ -1,7 +1,9 @@
 // What resolves names of an agent directory, against somebody who exchanges them all the time:
 // whatever is answered is one of few things, and nothing of what was exchanged in is ever read.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -12,10 +14,13 @@
 
 #include "gateway/config/agent_config.h"
 #include "launcher/base/text.h"
+#include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/snapshot.h"
 #include "launcher/mounts/tree.h"
+#include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 #include "tests/race/swapper.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::test {
 namespace {
@@ -59,9 +64,11 @@ class ResolverRaceTest : public testing::Test {
 struct Intruder {
   const char* name;
   cell::EntryKind wanted;
+  // Makes what the entry is exchanged with; null where `swap` does the work.
   void (*make)(const std::string& at, const std::string& outside);
   bool flips;  // there are moments without any
   std::set<Reason> reasons;
+  std::function<void()> (*swap)(const std::string& at, const std::string& outside) = nullptr;
 };
 void PrintTo(const Intruder& intruder, std::ostream* out) { *out << intruder.name; }
 
@@ -69,17 +76,19 @@ void MakeLink(const std::string& at, const std::string& outside) {
   fs::create_symlink(outside + "/key", at);
 }
 
-class JudgeRaceTest : public ResolverRaceTest, public testing::WithParamInterface<Intruder> {};
+class JudgeRaceTest : public ResolverRaceTest, public testing::WithParamInterface<Intruder> {
+ protected:
+  void Race(const Intruder& intruder) const;
+};
 
-TEST_P(JudgeRaceTest, OnlyTheGoodEntryIsEverSafe) {
-  const Intruder& intruder = GetParam();
+void JudgeRaceTest::Race(const Intruder& intruder) const {
   const bool file = intruder.wanted == cell::EntryKind::kFile;
   Put(file ? "agent/entry" : "agent/entry/page", "good");
-  std::function<void()> swap = FlipToLink(At("agent/entry"), At("outside/key"));
-  if (!intruder.flips) {
+  std::function<void()> swap = Exchange(At("agent/entry"), At("agent/other"));
+  if (intruder.make != nullptr)
     intruder.make(At("agent/other"), At("outside"));
-    swap = Exchange(At("agent/entry"), At("agent/other"));
-  }
+  else
+    swap = intruder.swap(At("agent/entry"), At("outside"));
   UniqueFd agent = Open("agent");
   std::map<std::string_view, int> seen;
   int rounds = 0;
@@ -106,6 +115,8 @@ TEST_P(JudgeRaceTest, OnlyTheGoodEntryIsEverSafe) {
   for (const auto& [outcome, count] : seen) RecordProperty(std::string(outcome), count);
 }
 
+TEST_P(JudgeRaceTest, OnlyTheGoodEntryIsEverSafe) { Race(GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(
     Intruders, JudgeRaceTest,
     testing::Values(
@@ -115,7 +126,20 @@ INSTANTIATE_TEST_SUITE_P(
                  cell::EntryKind::kFile,
                  nullptr,
                  true,
-                 {Reason::kSymlink, Reason::kRace}},
+                 {Reason::kSymlink, Reason::kRace},
+                 [](const std::string& at, const std::string& outside) {
+                   return FlipToLink(at, outside + "/key");
+                 }},
+        Intruder{"SecondName",
+                 cell::EntryKind::kFile,
+                 nullptr,
+                 false,
+                 {Reason::kHardlink, Reason::kRace},
+                 [](const std::string& at, const std::string& outside) {
+                   return std::function<void()>([at, second = outside + "/second"] {
+                     if (::link(at.c_str(), second.c_str()) == 0) (void)::unlink(second.c_str());
+                   });
+                 }},
         Intruder{"HardLink",
                  cell::EntryKind::kFile,
                  [](const std::string& at, const std::string& outside) {
@@ -151,6 +175,73 @@ INSTANTIATE_TEST_SUITE_P(
                  false,
                  {Reason::kWrongKind, Reason::kRace}}),
     [](const auto& row) { return std::string(row.param.name); });
+
+class MountRaceTest : public JudgeRaceTest {};
+
+TEST_P(MountRaceTest, WhatIsMountedOverTheEntryIsNeverSafe) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  int status = InChild([this] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      return 2;
+    Race(GetParam());
+    return HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+std::function<void()> MountOver(std::string what, std::string at) {
+  return [what = std::move(what), at = std::move(at)] {
+    (void)::mount(what.c_str(), at.c_str(), nullptr, MS_BIND, nullptr);
+    (void)::umount2(at.c_str(), MNT_DETACH);
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mounts, MountRaceTest,
+    testing::Values(Intruder{"File",
+                             cell::EntryKind::kFile,
+                             nullptr,
+                             false,
+                             {Reason::kMount, Reason::kRace},
+                             [](const std::string& at, const std::string& outside) {
+                               return MountOver(outside + "/key", at);
+                             }},
+                    Intruder{"Directory",
+                             cell::EntryKind::kDirectory,
+                             nullptr,
+                             false,
+                             {Reason::kMount, Reason::kRace},
+                             [](const std::string& at, const std::string& outside) {
+                               return MountOver(outside + "/dir", at);
+                             }}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+// A directory on the way is exchanged for a link of another user.
+TEST_F(ResolverRaceTest, APinnedPathIsTheGoodOneOrRefused) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to give a link away");
+  Put("way/agent/SOUL.md", "good");
+  Put("outside/agent/SOUL.md", kCanary);
+  fs::create_symlink(At("outside"), At("other"));
+  ASSERT_EQ(::lchown(At("other").c_str(), 12345, 12345), 0);
+  int pinned = 0;
+  int rounds = 0;
+  {
+    Swapper swapper(Exchange(At("way"), At("other")));
+    for (; rounds < kRounds || (pinned == rounds && rounds < kMaxRounds); ++rounds) {
+      Result<mounts::PinnedPath> path = mounts::PinTrustedPath(At("way/agent"), {});
+      if (!path.ok()) {
+        ASSERT_EQ(path.error().kind, Kind::kViolation) << path.error().text;
+        continue;
+      }
+      ++pinned;
+      UniqueFd agent = sys::OpenNoFollow(path->fd.get(), ".", O_RDONLY | O_DIRECTORY).value();
+      ASSERT_EQ(sys::ReadFile(agent.get(), "SOUL.md", kMaxBytes).value(), "good");
+    }
+  }
+  EXPECT_GT(pinned, 0) << "control: both were met";
+  EXPECT_LT(pinned, rounds) << "control: both were met";
+}
 
 // A whole snapshot, with each level of the way to a page exchanged in turn.
 class SnapshotRaceTest : public ResolverRaceTest, public testing::WithParamInterface<const char*> {
