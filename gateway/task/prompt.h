@@ -4,11 +4,12 @@
 #include <string_view>
 
 #include "launcher/base/result.h"
+#include "launcher/mounts/entry.h"
 
 namespace taskcell::gateway {
 
-inline constexpr std::size_t kMaxPromptBytes = 4U << 20U;     // what the requester sends
-inline constexpr std::size_t kMaxPersonaBytes = 256U << 10U;  // SOUL.md and IDENTITY.md each
+inline constexpr std::size_t kMaxPromptBytes = 4U << 20U;  // what the requester sends
+using mounts::kMaxPersonaBytes;                            // SOUL.md and IDENTITY.md each
 inline constexpr std::string_view kInvalidPrompt = "invalid_prompt";
 
 // Refuses (code invalid_prompt) a prompt that is blank, larger than kMaxPromptBytes, not UTF-8 or

@@ -84,8 +84,9 @@ class PathWalk {
     Result<bool> listed = sys::HasAccessList(level.fd.get());
     if (!listed.ok())
       return Text("whether others may write it is not known: ", listed.error().text);
-    return listed.value() ? "an access control list lets others write it and exchange what is in it"
-                          : "";
+    return listed.value()
+               ? "an access control list may let others write it and exchange what is in it"
+               : "";
   }
 
   // Root is not to take a user's directory away.

@@ -53,6 +53,10 @@ struct Wanted {
   uint64_t max_links;
 };
 
+// Of a directory without directories in it: some file systems count no names of directories, and
+// say 1.
+constexpr nlink_t kEmptyLinks = 2;
+
 Finding FromKind(const struct stat& info, const Wanted& wanted) {
   if (S_ISLNK(info.st_mode)) return Skip(Reason::kSymlink, "it is a symbolic link");
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
@@ -62,7 +66,7 @@ Finding FromKind(const struct stat& info, const Wanted& wanted) {
     std::string note = Text("it is ", KindName(info.st_mode), ", expected ",
                             want_directory ? "a directory" : "a regular file");
     // A container engine makes a missing bind source as an empty directory of root.
-    if (!want_directory && info.st_uid == 0 && info.st_nlink == 2)
+    if (!want_directory && info.st_uid == 0 && info.st_nlink <= kEmptyLinks)
       note +=
           "; a container engine may have made it for a missing source: remove it if it is empty";
     return Skip(Reason::kWrongKind, std::move(note));
@@ -191,6 +195,13 @@ std::string_view KindName(mode_t mode) {
 Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind) {
   cell::EntryKind found;
   return JudgePinned(dir_fd, name, &kind, 1, found);
+}
+
+Result<Finding> JudgeAllowed(int dir_fd, const AllowedEntry& allowed,
+                             const std::set<std::string_view>& listed) {
+  Finding finding = TRY(Judge(dir_fd, std::string(allowed.name), allowed.kind));
+  if (finding.verdict != Verdict::kSafe || listed.contains(allowed.name)) return finding;
+  return Skip(Reason::kWrongKind, "the directory lists it under another spelling of its name");
 }
 
 Result<Finding> JudgeAny(int dir_fd, const std::string& name, cell::EntryKind& kind,

@@ -30,6 +30,11 @@ inline constexpr std::array<AllowedEntry, 8> kAgentEntries = {{
     {"SKILLS", cell::EntryKind::kDirectory},
     {"wiki", cell::EntryKind::kDirectory},
 }};
+// Those that are directories.
+inline constexpr std::array<std::string_view, 2> kAgentTrees = {"SKILLS", "wiki"};
+
+// What SOUL.md and IDENTITY.md may have each: they go into every prompt, whole or not at all.
+inline constexpr std::size_t kMaxPersonaBytes = 256U << 10U;
 
 // The names of kAgentEntries that the directory lists, byte for byte: some file systems find an
 // entry under other spellings too.
@@ -74,6 +79,11 @@ struct Finding {
 // system fails (no descriptors, no memory, openat2 missing); everything about the entry itself is a
 // verdict.
 Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind);
+
+// The same for an allowed entry of the agent directory `dir_fd`; `listed` is what ListedEntries
+// says of it. What is found there, but is not listed, is skipped as of the wrong kind.
+Result<Finding> JudgeAllowed(int dir_fd, const AllowedEntry& allowed,
+                             const std::set<std::string_view>& listed);
 
 // The same for an entry of either kind, as met on a walk; `kind` returns which it is. A file may
 // have up to `max_links` names.

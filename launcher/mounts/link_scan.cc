@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "launcher/mounts/component.h"
+#include "launcher/mounts/entry.h"
 #include "launcher/mounts/settled.h"
 #include "launcher/sys/entry.h"
 #include "launcher/sys/random.h"
@@ -18,8 +19,7 @@ constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
 constexpr std::size_t kBufferBytes = 16384;
 }  // namespace
 
-Result<LinkScan> LinkScan::Make(int dir_fd, const std::string_view* names, std::size_t count,
-                                std::size_t max_entries, int max_depth) {
+Result<LinkScan> LinkScan::Make(int agent_dir_fd, std::size_t max_entries, int max_depth) {
   std::array<unsigned char, sizeof(uint64_t)> bytes;
   TRY(sys::FillRandom(bytes));
   uint64_t seed = 0;
@@ -27,8 +27,8 @@ Result<LinkScan> LinkScan::Make(int dir_fd, const std::string_view* names, std::
   LinkScan scan(max_entries, seed);
   scan.entries_left_ = max_entries;
   scan.before_ = SettledBefore();
-  for (std::size_t i = 0; i < count; ++i) {
-    Result<UniqueFd> top = OpenComponent(dir_fd, std::string(names[i]), kDirectory);
+  for (std::string_view name : kAgentTrees) {
+    Result<UniqueFd> top = OpenComponent(agent_dir_fd, std::string(name), kDirectory);
     if (top.ok()) TRY(scan.Directory(top->get(), max_depth));
   }
   return scan;

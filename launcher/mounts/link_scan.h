@@ -18,10 +18,10 @@ namespace taskcell::mounts {
 // a rename changes the change time of the file, moving a directory has it met twice.
 class LinkScan {
  public:
-  // Counts the names below each of `names` in `dir_fd`, at most `max_entries` entries and
-  // `max_depth` levels of them; past a bound nothing is closed. What cannot be read has no names.
-  static Result<LinkScan> Make(int dir_fd, const std::string_view* names, std::size_t count,
-                               std::size_t max_entries, int max_depth);
+  // Counts the names below each of kAgentTrees in an agent directory, at most `max_entries` entries
+  // and `max_depth` levels of them; past a bound nothing is closed. What cannot be read has no
+  // names.
+  static Result<LinkScan> Make(int agent_dir_fd, std::size_t max_entries, int max_depth);
 
   // True when all names of the file were met, and there were the same ones from before the scan
   // until `info` was read. CRITICAL: `info` must be read after the file was copied.

@@ -42,16 +42,10 @@ class Copier {
   }
 
   Status CopyTop(const AllowedEntry& allowed) {
-    const int from_dir = agent_dir_;
     const int to_dir = target_;
     std::string name(allowed.name);
     SnapshotEntry entry{name, Verdict::kAbsent, Reason::kNone, {}};
-    Finding finding = TRY(Judge(from_dir, name, allowed.kind));
-    if (finding.verdict == Verdict::kSafe && !listed_.contains(allowed.name)) {
-      finding.verdict = Verdict::kSkip;
-      finding.reason = Reason::kWrongKind;
-      finding.note = "the directory lists it under another spelling of its name";
-    }
+    Finding finding = TRY(JudgeAllowed(agent_dir_, allowed, listed_));
     if (finding.verdict == Verdict::kSafe) {
       TRY(allowed.kind == cell::EntryKind::kFile ? CopyFile(to_dir, name, finding)
                                                  : CopyTopDirectory(to_dir, name, finding));
@@ -207,11 +201,7 @@ class Copier {
 
   // Looks through SKILLS and wiki once, with the first file that has several names.
   Result<bool> MayBeClosed(const Finding& finding) {
-    constexpr std::string_view kTrees[] = {"SKILLS", "wiki"};
-    if (!scan_) {
-      scan_.emplace(TRY(
-          LinkScan::Make(agent_dir_, kTrees, std::size(kTrees), bounds_.entries, bounds_.depth)));
-    }
+    if (!scan_) scan_.emplace(TRY(LinkScan::Make(agent_dir_, bounds_.entries, bounds_.depth)));
     return scan_->MayBeClosed(finding.device, finding.inode);
   }
 

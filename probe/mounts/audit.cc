@@ -8,12 +8,16 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
+#include "launcher/mounts/component.h"
+#include "launcher/mounts/link_scan.h"
 #include "launcher/mounts/snapshot.h"
 #include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
@@ -51,6 +55,22 @@ Result<uint64_t> RandomSeed() {
   uint64_t seed = 0;
   std::memcpy(&seed, bytes.data(), sizeof seed);
   return seed;
+}
+
+Standing StandingOf(const std::array<uint64_t, kCodes>& counts, Policy policy) {
+  bool unknown = false;
+  for (std::size_t i = 0; i < kCodes; ++i) {
+    if (counts[i] == 0) continue;
+    Severity severity = SeverityOf(static_cast<Code>(i), policy);
+    if (severity == Severity::kError || severity == Severity::kWarning) return Standing::kUnsafe;
+    unknown = unknown || severity == Severity::kUnknown;
+  }
+  return unknown ? Standing::kUnknown : Standing::kSafe;
+}
+
+bool AreNotes(const std::vector<Finding>& findings) {
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.severity == Severity::kNote; });
 }
 
 std::string_view FirstComponent(std::string_view path) { return path.substr(0, path.find('/')); }
@@ -126,7 +146,9 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     if (!opened.ok()) return Ok();  // said there
     top_ = std::move(opened).value();
     Ruler ruler = RulerOf();
-    ruler.safe_file = request_.safe;
+    // Whoever can exchange the directory decides about all that is in it.
+    if (StandingOf(list_.counts(), request_.policy) == Standing::kSafe)
+      ruler.safe_file = request_.safe;
     TRY(WalkBelow(top_.get(), "", std::move(ruler)));
     return NameLinks({""});
   }
@@ -180,11 +202,12 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     Result<UniqueFd> opened = OpenTop(pin);
     if (!opened.ok()) return Ok();  // said there
     top_ = std::move(opened).value();
+    const std::set<std::string_view> listed = TRY(mounts::ListedEntries(top_.get()));
     std::vector<std::string> directories;
     std::vector<UniqueFd> fds;
     for (const mounts::AllowedEntry& allowed : mounts::kAgentEntries) {
       std::string name(allowed.name);
-      mounts::Finding found = TRY(mounts::Judge(top_.get(), name, allowed.kind));
+      mounts::Finding found = TRY(mounts::JudgeAllowed(top_.get(), allowed, listed));
       ++report_.looked_at;
       report_.entries.push_back(
           {name, found.verdict, std::string(Name(found.reason)), std::move(found.note)});
@@ -199,6 +222,9 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
         meter_.Count(found.size);
         if (LeaveOutOverLimit(name, "the agent directory cannot be mounted"))
           meter_.ReturnTo(before);
+        if (IsTooLongForPrompt(name, found.size))
+          LeaveOut(name, Text("it has more than ", mounts::kMaxPersonaBytes,
+                              " bytes, too much for a prompt: every task is refused"));
         continue;
       }
       directories.push_back(name);
@@ -218,13 +244,21 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   bool LeaveOutOverLimit(const std::string& name, std::string_view effect) {
     const std::string excess = meter_.Excess();
     if (excess.empty()) return false;
+    LeaveOut(name, Text("with it there is ", excess, ": ", effect));
+    return true;
+  }
+
+  void LeaveOut(const std::string& name, const std::string& note) {
     for (EntryReport& entry : report_.entries) {
       if (entry.name != name) continue;
       entry.verdict = mounts::Verdict::kSkip;
-      entry.note = Text("with it there is ", excess, ": ", effect);
-      list_.Add(Code::kOverLimit, name, entry.note);
+      entry.note = note;
+      list_.Add(Code::kOverLimit, name, note);
     }
-    return true;
+  }
+
+  static bool IsTooLongForPrompt(std::string_view name, uint64_t size) {
+    return (name == "SOUL.md" || name == "IDENTITY.md") && size > mounts::kMaxPersonaBytes;
   }
 
   Status JudgeEntry(int fd, const std::string& name) {
@@ -232,6 +266,18 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     TRY(sys::StatEntry(fd, "", AT_STATX_DONT_SYNC, info));
     Inspector(top_.get(), RulerOf(), list_, links_).JudgeAccess(fd, info, name);
     return Ok();
+  }
+
+  // Looks through SKILLS and wiki once, as the snapshot does, with the first file that has several
+  // names. On any thread of the walk.
+  bool CopiesLinked(const struct statx& info) {
+    std::call_once(scanned_, [this] {
+      const mounts::SnapshotBounds& bounds = request_.snapshot_bounds;
+      Result<mounts::LinkScan> scan =
+          mounts::LinkScan::Make(top_.get(), bounds.entries, bounds.depth);
+      if (scan.ok()) scan_.emplace(std::move(scan).value());  // else the snapshot fails, too
+    });
+    return scan_ && scan_->MayBeClosed(sys::DeviceOf(info), info.stx_ino);
   }
 
   bool IsSafeEntry(std::string_view name) const {
@@ -243,6 +289,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   Status AuditSubtree(int fd, const std::string& name) {
     Ruler ruler = RulerOf();
     ruler.meter = &meter_;
+    ruler.copies_linked = [this](const struct statx& info) { return CopiesLinked(info); };
     ruler.may_lead_to = [this](std::string_view path) {
       return path.empty() || IsSafeEntry(FirstComponent(path));
     };
@@ -263,17 +310,27 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   }
 
   Standing StandingNow() const {
-    bool unknown = false;
-    for (std::size_t i = 0; i < kCodes; ++i) {
-      if (report_.counts[i] == 0) continue;
-      Severity severity = SeverityOf(static_cast<Code>(i), request_.policy);
-      if (severity == Severity::kError || severity == Severity::kWarning) return Standing::kUnsafe;
-      unknown = unknown || severity == Severity::kUnknown;
-    }
     for (const EntryReport& entry : report_.entries) {
       if (entry.verdict == mounts::Verdict::kSkip) return Standing::kUnsafe;
     }
-    return unknown ? Standing::kUnknown : Standing::kSafe;
+    return StandingOf(report_.counts, request_.policy);
+  }
+
+  // True where all that is worse than a note was kept.
+  bool KnowsTheWorst() const {
+    std::array<uint64_t, kCodes> dropped = report_.counts;
+    for (const Finding& finding : report_.findings)
+      --dropped[static_cast<std::size_t>(finding.code)];
+    return StandingOf(dropped, request_.policy) == Standing::kSafe;
+  }
+
+  // After ShareOut. What is found about the directory itself is about everything in it.
+  void NameSafeEntries() const {
+    if (!AreNotes(report_.findings)) return;
+    for (const EntryReport& entry : report_.entries) {
+      if (entry.verdict == mounts::Verdict::kSafe && AreNotes(entry.notes))
+        request_.safe(entry.name);
+    }
   }
 
   void Finish() {
@@ -282,12 +339,11 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     report_.left_out = std::accumulate(report_.counts.begin(), report_.counts.end(), uint64_t{0}) -
                        report_.findings.size();
     report_.standing = StandingNow();
+    const bool knows_the_worst = KnowsTheWorst();
     ShareOut();
     if (!request_.safe) return;
     if (request_.policy == Policy::kBind && report_.standing == Standing::kSafe) request_.safe("");
-    for (const EntryReport& entry : report_.entries) {
-      if (entry.verdict == mounts::Verdict::kSafe) request_.safe(entry.name);
-    }
+    if (knows_the_worst) NameSafeEntries();
   }
 
   const AuditRequest request_;
@@ -295,6 +351,8 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   FindingList list_;
   LinkSets links_;
   SnapshotMeter meter_;
+  std::once_flag scanned_;
+  std::optional<mounts::LinkScan> scan_;
   UniqueFd top_;
   Report report_;
 };

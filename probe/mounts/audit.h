@@ -20,7 +20,8 @@ struct AuditRequest {
   WalkOptions walk = {};
   mounts::SnapshotBounds snapshot_bounds = {};  // what a cell's copy may hold
   // Called with the path of everything that can be used as it is, on any thread: plain files with
-  // kStrict, entries with kAgent, the directory itself with kBind.
+  // kStrict, entries with kAgent, the directory itself with kBind. With nothing where something
+  // worse than a note is found about the directory or the way to it.
   std::function<void(std::string_view path)> safe = {};
 };
 

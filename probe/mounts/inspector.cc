@@ -64,9 +64,18 @@ bool Inspector::JudgeOwner(const struct statx& info, const PathOf& path) {
   return fine;
 }
 
+// As the snapshot does: what it leaves out takes none of its room.
+void Inspector::Measure(const Met& met) {
+  ruler_.meter->Look();
+  if (met.is_other_mount) return;
+  const struct statx& info = met.info;
+  const bool file = S_ISREG(info.stx_mode) && (info.stx_nlink == 1 || ruler_.copies_linked(info));
+  if (file || S_ISDIR(info.stx_mode) || S_ISLNK(info.stx_mode)) ruler_.meter->Count(met);
+}
+
 bool Inspector::Meet(const Met& met) {
   const struct statx& info = met.info;
-  if (ruler_.meter != nullptr) ruler_.meter->Count(met);
+  if (ruler_.meter != nullptr) Measure(met);
   if (met.is_other_mount) return Add(Code::kMount, met.Path(), mounts_.Describe(info.stx_mnt_id));
   bool fine = S_ISREG(info.stx_mode) ? JudgeFile(met) : JudgeSpecial(met);
   if (!S_ISLNK(info.stx_mode)) {

@@ -19,8 +19,10 @@ struct Ruler {
   bool has_proc = true;  // attributes of files can be asked for
   // What a symbolic link may lead to, by its path below the audited directory; all where empty.
   std::function<bool(std::string_view)> may_lead_to = {};
-  // Counts every entry, where there is one.
+  // Counts what a snapshot would copy, where there is one.
   SnapshotMeter* meter = nullptr;
+  // Whether it would copy a file with several names: only with `meter`.
+  std::function<bool(const struct statx&)> copies_linked = {};
   // Called with every plain file that nothing was found about, on any thread.
   std::function<void(std::string_view path)> safe_file = {};
 };
@@ -41,6 +43,7 @@ class Inspector : public Visitor {
   void JudgeFileSystem(const struct statx& info);
 
  private:
+  void Measure(const Met& met);
   bool JudgeFile(const Met& met);
   bool JudgeSpecial(const Met& met);
   template <typename PathOf>

@@ -24,7 +24,8 @@ void SnapshotMeter::Count(uint64_t bytes) {
 
 std::string SnapshotMeter::Excess() const {
   if (bytes_ > bounds_.bytes) return Text("more than ", bounds_.bytes, " bytes to copy");
-  if (entries_ > bounds_.entries) return Text("more than ", bounds_.entries, " entries");
+  if (std::max<uint64_t>(entries_, looked_at_) > bounds_.entries)
+    return Text("more than ", bounds_.entries, " entries");
   if (is_too_deep_) return Text("deeper than ", bounds_.depth, " levels");
   return {};
 }
@@ -32,6 +33,7 @@ std::string SnapshotMeter::Excess() const {
 void SnapshotMeter::ReturnTo(const Mark& mark) {
   bytes_ = mark.bytes;
   entries_ = mark.entries;
+  looked_at_ = mark.looked_at;
   is_too_deep_ = false;
 }
 

@@ -14,6 +14,9 @@ class SnapshotMeter {
  public:
   explicit SnapshotMeter(const mounts::SnapshotBounds& bounds = {}) : bounds_(bounds) {}
 
+  // Every entry in SKILLS and wiki is looked at, left out or not.
+  void Look() { ++looked_at_; }
+  // Such an entry that is copied.
   void Count(const Met& met);
   void Count(uint64_t bytes);  // one file of that size
 
@@ -24,14 +27,16 @@ class SnapshotMeter {
   struct Mark {
     uint64_t bytes;
     uint64_t entries;
+    uint64_t looked_at;
   };
-  Mark Now() const { return {bytes_, entries_}; }
+  Mark Now() const { return {bytes_, entries_, looked_at_}; }
   void ReturnTo(const Mark& mark);
 
  private:
   const mounts::SnapshotBounds bounds_;
   std::atomic<uint64_t> bytes_ = 0;
   std::atomic<uint64_t> entries_ = 0;
+  std::atomic<uint64_t> looked_at_ = 0;
   std::atomic<bool> is_too_deep_ = false;
 };
 

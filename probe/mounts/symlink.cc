@@ -38,6 +38,15 @@ Leads ByNames(const std::string& path, std::string_view target) {
   return {Code::kSymlinkUnresolved, Shown(target)};
 }
 
+// Of what has no end but for a magic link in it: without the rule against those the kernel refuses
+// them as leading out.
+Leads InCircles(int root_fd, const std::string& path, std::string_view target) {
+  Result<UniqueFd> end = sys::OpenAt2(root_fd, path, O_PATH, RESOLVE_BENEATH);
+  if (!end.ok() && end.error().err == ELOOP)
+    return {Code::kSymlinkUnresolved, Text(Shown(target), ": a loop, or too many links")};
+  return {Code::kMagicLink, Text(Shown(target), ", by way of a magic link")};
+}
+
 // The path of `fd` below `root_fd`, or none where the kernel does not say.
 Result<std::string> PathBelow(int root_fd, int fd) {
   std::string root = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", root_fd)));
@@ -75,7 +84,7 @@ Leads WhereLinkLeads(int root_fd, const std::string& path, int dir_fd, const std
     case EXDEV:
       return {Code::kSymlinkEscapes, Shown(target.value())};
     case ELOOP:
-      return {Code::kMagicLink, Text(Shown(target.value()), ", by way of a magic link or a loop")};
+      return InCircles(root_fd, path, target.value());
     case ENOSYS:
     case EPERM:
       return ByNames(path, target.value());

@@ -184,7 +184,7 @@ class Reference {
       at.push_back(part);
       if (::lstat(Join(at).c_str(), &info) != 0) return "symlink_dangling";
       if (!S_ISLNK(info.st_mode)) continue;
-      if (++links > 40) return "magic_link";  // a loop: the same code
+      if (++links > 40) return "symlink_unresolved";  // a loop
       char target[PATH_MAX];
       ssize_t size = ::readlink(Join(at).c_str(), target, sizeof target);
       Require(size > 0);

@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/entry.h"
+#include "probe/mounts/inspector.h"
 #include "tests/support/access_list.h"
 #include "tests/support/syscall_faults.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
@@ -120,6 +122,32 @@ TEST_F(MountsProgramTest, AMazeOfBindMountsEnds) {
   Outcome ran = Mounts({"--json", "--cross-mounts", "tree"}, maze);
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.out, HasSubstr("mount_loop"));
+}
+
+// It is told from its kind alone: nobody answers here.
+TEST_F(MountsProgramTest, AFileSystemServedByAProcessIsNamed) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  TASKCELL_REQUIRE(::access("/dev/fuse", R_OK | W_OK) == 0, "needs /dev/fuse");
+  fs::create_directories(At("served"));
+  int status = InChild([this] {
+    OwnMounts();
+    UniqueFd server(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+    std::string options = Text("fd=", server.get(), ",rootmode=40000,user_id=0,group_id=0");
+    if (::mount("fuse", At("served").c_str(), "fuse", 0, options.c_str()) != 0) return 2;
+    for (const char* name : {"served", "tree"}) {
+      UniqueFd fd(::open(At(name).c_str(), O_PATH | O_CLOEXEC));
+      struct statx info = {};
+      if (!sys::StatEntry(fd.get(), "", AT_STATX_DONT_SYNC, info).ok()) return 3;
+      probe::audit::FindingList list(probe::audit::Policy::kBind);
+      probe::audit::LinkSets links(1);
+      probe::audit::Inspector(fd.get(), {}, list, links).JudgeFileSystem(info);
+      std::vector<probe::audit::Finding> found = list.Take();
+      bool named = found.size() == 1 && found[0].code == probe::audit::Code::kForeignContent;
+      if (named != (name == std::string("served"))) return 4;
+    }
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 // A file system whose server takes requests and answers none but the first.

@@ -247,6 +247,17 @@ TEST_F(PathCasesTest, OnlyTheVeryBytesOfANameAreListed) {
   EXPECT_EQ(Entry(Run().value(), "SOUL.md").verdict, Verdict::kAbsent);
 }
 
+TEST_F(PathCasesTest, WhatIsFoundByANameThatIsNotListedIsLeftOut) {
+  Put("agent/SOUL.md", "x");
+  UniqueFd dir = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
+  EXPECT_EQ(JudgeAllowed(dir.get(), kAgentEntries[0], {"SOUL.md"})->verdict, Verdict::kSafe);
+  Finding finding = JudgeAllowed(dir.get(), kAgentEntries[0], {"wiki"}).value();
+  EXPECT_EQ(finding.verdict, Verdict::kSkip);
+  EXPECT_EQ(finding.reason, Reason::kWrongKind);
+  EXPECT_FALSE(finding.note.empty());
+  EXPECT_EQ(JudgeAllowed(dir.get(), kAgentEntries[1], {"SOUL.md"})->verdict, Verdict::kAbsent);
+}
+
 // What is opened is opened below its directory, never again by way of /proc/self/fd.
 TEST_F(PathCasesTest, WithoutProcTheSameIsCopied) {
   TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");

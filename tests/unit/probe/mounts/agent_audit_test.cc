@@ -21,6 +21,14 @@ using testing::UnorderedElementsAre;
 
 class AgentAuditTest : public test::TreeTest {
  protected:
+  // The entries listed as safe.
+  std::set<std::string> Listed() const {
+    std::set<std::string> listed;
+    AuditRequest request = Request(Policy::kAgent);
+    request.safe = [&listed](std::string_view path) { listed.insert(std::string(path)); };
+    EXPECT_TRUE(probe::audit::Audit(request).ok());
+    return listed;
+  }
   Report AuditAgent() const { return Audit(Policy::kAgent); }
   static EntryReport Entry(const Report& report, std::string_view name) {
     for (const EntryReport& entry : report.entries)
@@ -49,6 +57,65 @@ TEST_F(AgentAuditTest, TheListHasOneObjectForEachOfTheEightEntries) {
                         Pair("CLAUDE.md", "skip/hardlink"), Pair("AGENTS.md", "skip/wrong_kind"),
                         Pair("GEMINI.md", "skip/special"), Pair("CONTRACT.toml", "absent/"),
                         Pair("SKILLS", "absent/"), Pair("wiki", "safe/")));
+}
+
+TEST_F(AgentAuditTest, AnEntryThatWouldNotBeShownIsAFindingOfIt) {
+  Link("/etc/hostname", "tree/SOUL.md");
+  EXPECT_THAT(FoundIn(Entry(AuditAgent(), "SOUL.md").notes),
+              ElementsAre(Pair("SOUL.md", ElementsAre("entry_skipped"))));
+}
+
+TEST_F(AgentAuditTest, OnlyEntriesWithNotesAtMostAreListedAsSafe) {
+  Put("tree/SOUL.md", "x");
+  Put("tree/IDENTITY.md", "x");
+  ASSERT_EQ(::chmod(At("tree/IDENTITY.md").c_str(), 0666), 0);
+  Put("tree/SKILLS/page", "x");
+  Link("page", "tree/SKILLS/same");
+  Put("tree/wiki/page", "x");
+  Link("/etc/shadow", "tree/wiki/out");
+  EXPECT_EQ(Listed(), (std::set<std::string>{"SOUL.md", "SKILLS"}));
+  // More findings than are kept: those of an entry may be among the rest.
+  for (std::size_t i = 0; i < kMaxFindings; ++i) Link("/etc/shadow", Text("tree/wiki/", i));
+  EXPECT_EQ(Listed(), std::set<std::string>());
+  fs::remove_all(At("tree/wiki"));
+  EXPECT_EQ(Listed(), (std::set<std::string>{"SOUL.md", "SKILLS"}));
+  for (const std::string& open : {At("tree"), path()}) {
+    ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
+    EXPECT_EQ(Listed(), std::set<std::string>()) << open;
+    ASSERT_EQ(::chmod(open.c_str(), 0755), 0);
+  }
+}
+
+TEST_F(AgentAuditTest, WhatASnapshotLeavesOutTakesNoneOfItsRoom) {
+  Put("tree/wiki/page", "page");
+  HardLink("tree/wiki/page", "tree/SKILLS/page");
+  std::ofstream(At("outside/key")) << std::string(100, 'x');
+  HardLink("outside/key", "tree/wiki/key");
+  AuditRequest request = Request(Policy::kAgent);
+  request.snapshot_bounds.bytes = 8;
+  Report report = probe::audit::Audit(request).value();
+  EXPECT_EQ(Entry(report, "wiki").verdict, mounts::Verdict::kSafe);
+  EXPECT_EQ(Entry(report, "SKILLS").verdict, mounts::Verdict::kSafe);
+  request.snapshot_bounds.bytes = 7;
+  report = probe::audit::Audit(request).value();
+  EXPECT_EQ(Entry(report, "wiki").verdict, mounts::Verdict::kSkip) << "a closed set is copied";
+  request.snapshot_bounds.bytes = 8;
+  request.snapshot_bounds.entries = 2;
+  report = probe::audit::Audit(request).value();
+  EXPECT_EQ(Entry(report, "SKILLS").verdict, mounts::Verdict::kSafe);
+  EXPECT_EQ(Entry(report, "wiki").verdict, mounts::Verdict::kSkip) << "with SKILLS, too many";
+}
+
+TEST_F(AgentAuditTest, TheBoundOfWhatIsReadForThePromptIsExact) {
+  for (const char* name : {"SOUL.md", "IDENTITY.md", "CLAUDE.md"}) {
+    for (std::size_t more : {0U, 1U}) {
+      Put(Text("tree/", name), std::string(mounts::kMaxPersonaBytes + more, 'x'));
+      EntryReport entry = Entry(AuditAgent(), name);
+      const bool refused = more > 0 && name != std::string("CLAUDE.md");
+      EXPECT_EQ(entry.verdict, refused ? mounts::Verdict::kSkip : mounts::Verdict::kSafe) << name;
+      EXPECT_EQ(FoundIn(entry.notes)[name].contains("over_limit"), refused) << name;
+    }
+  }
 }
 
 TEST_F(AgentAuditTest, WhatIsInSkillsAndWikiIsNotedThere) {

@@ -4,6 +4,7 @@
 #include <sys/capability.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 #include <atomic>
@@ -64,7 +65,20 @@ TEST_F(AuditTest, EverySymbolicLinkIsNamedByWhereItLeads) {
                                    Pair("absolute", ElementsAre("symlink_escapes")),
                                    Pair("dangling", ElementsAre("symlink_dangling")),
                                    Pair("magic", ElementsAre("magic_link")),
-                                   Pair("loop", ElementsAre("magic_link"))));
+                                   Pair("loop", ElementsAre("symlink_unresolved"))));
+}
+
+TEST_F(AuditTest, ALinkIntoADirectoryThatMayNotBeEnteredIsNotResolved) {
+  Put("tree/closed/file", "x");
+  Link("closed/file", "tree/link");
+  ASSERT_EQ(::chmod(At("tree/closed").c_str(), 0), 0);
+  int status = test::InChild([this] {
+    cap_t none = ::cap_init();  // an owner without capabilities, also where the test is root
+    if (::cap_set_proc(none) != 0) return 2;
+    ::cap_free(none);
+    return FoundIn(Audit())["link"] == std::set<std::string>{"symlink_unresolved"} ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(AuditTest, HardLinksThatLeaveTheTreeAreToldFromThoseThatDoNot) {
@@ -165,6 +179,40 @@ TEST_F(AuditTest, ModesAndOwnersThatLetOthersInAreNamed) {
   request.owner = ::geteuid() + 12345;
   Found found = FoundIn(probe::audit::Audit(request).value());
   EXPECT_EQ(found["plain"].contains("foreign_owner"), ::geteuid() != 0) << "root is trusted";
+}
+
+TEST_F(AuditTest, WhatBelongsToAnotherUserIsNamed) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to give files away");
+  Put("tree/foreign", "x");
+  Put("tree/plain", "x");
+  Link("plain", "tree/link");
+  ASSERT_EQ(::chown(At("tree/foreign").c_str(), 12345, 0), 0);
+  ASSERT_EQ(::lchown(At("tree/link").c_str(), 12345, 0), 0);
+  EXPECT_THAT(
+      FoundIn(Audit()),
+      UnorderedElementsAre(Pair("foreign", ElementsAre("foreign_owner")),
+                           Pair("link", UnorderedElementsAre("foreign_owner", "symlink_inside"))));
+}
+
+TEST_F(AuditTest, ADeviceIsNamed) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to make a device");
+  ASSERT_EQ(::mknod(At("tree/null").c_str(), S_IFCHR | 0600, makedev(1, 3)), 0);
+  Report report = Audit();
+  EXPECT_THAT(FoundIn(report), ElementsAre(Pair("null", ElementsAre("device"))));
+  EXPECT_EQ(report.findings[0].detail, "a character device 1:3");
+}
+
+TEST_F(AuditTest, ALinkAndAForeignDirectoryOnTheWayAreNamed) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to give directories away");
+  Link("tree", "way");
+  ASSERT_EQ(::lchown(At("way").c_str(), 12345, 0), 0);
+  AuditRequest request = Request(Policy::kBind);
+  request.directory = At("way");
+  EXPECT_THAT(FoundIn(probe::audit::Audit(request).value()),
+              ElementsAre(Pair(At("way"), ElementsAre("ancestor_link"))));
+  ASSERT_EQ(::chown(path().c_str(), 12345, 0), 0);
+  EXPECT_THAT(FoundIn(Audit(Policy::kBind)),
+              ElementsAre(Pair(path(), ElementsAre("ancestor_owner"))));
 }
 
 TEST_F(AuditTest, AnAccessListIsNamedWhereverAnotherUserMayWriteByIt) {
@@ -318,6 +366,28 @@ TEST_F(AuditTest, OnlyFilesThatNobodyElseDecidesAboutAreListedAsSafe) {
   };
   ASSERT_TRUE(probe::audit::Audit(request).ok());
   EXPECT_EQ(safe, (std::set<std::string>{"good", "dir/good"}));
+}
+
+TEST_F(AuditTest, NothingIsListedAsSafeWhereSomebodyElseDecidesAboutTheWholeDirectory) {
+  Put("tree/file", "x");
+  AuditRequest request = Request();
+  std::mutex mutex;
+  int safe = 0;
+  request.safe = [&](std::string_view /*path*/) {
+    std::scoped_lock lock(mutex);
+    ++safe;
+  };
+  auto listed = [&] {
+    safe = 0;
+    EXPECT_TRUE(probe::audit::Audit(request).ok());
+    return safe;
+  };
+  EXPECT_EQ(listed(), 1);
+  for (const std::string& open : {At("tree"), path()}) {
+    ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
+    EXPECT_EQ(listed(), 0) << open;
+    ASSERT_EQ(::chmod(open.c_str(), 0755), 0);
+  }
 }
 
 // Entries come and go all the time while the tree is walked: the audit ends, and never calls a
