@@ -43,7 +43,7 @@ Result<Home> OpenHome(const std::string& path) {
   }
   Result<UniqueFd> opened = pinned.ok()
                                 ? sys::OpenNoFollow(pinned->fd.get(), ".", O_RDONLY | O_DIRECTORY)
-                                : Result<UniqueFd>(std::move(pinned).error());
+                                : Result<UniqueFd>(pinned.error());
   if (!opened.ok()) {
     return Error(Kind::kConfig,
                  Text("the home directory '", Printable(path), "' cannot be opened: ",
