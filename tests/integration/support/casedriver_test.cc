@@ -84,7 +84,7 @@ TEST_F(CaseDriverTest, AStandInThatFailsOrFloodsIsJudged) {
   EXPECT_EQ(RunCli("cat reply.jsonl; kill -9 $$")["code"], "no_reply");
   EXPECT_EQ(RunCli("yes {}")["code"], "output_overflow");
   EXPECT_EQ(Json::parse(Drive({"run-cli", "--timeout-ms", "5000", "--", "/nosuch"}).out)["code"],
-            "supervisor_refused");
+            "invalid_config");
 }
 
 TEST_F(CaseDriverTest, StandardInputIsTheStandInsAndEnds) {
