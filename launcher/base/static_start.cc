@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// NOLINTBEGIN(bugprone-reserved-identifier): the names are glibc's
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are glibc's
 extern "C" {
 #pragma GCC visibility push(hidden)
 // glibc's own steps, in the order of its csu/libc-start.c.
@@ -39,6 +39,7 @@ extern void (*__fini_array_end[])();
 
 // glibc asks /proc where the program lies, for libraries that it might load. It loads none:
 // unknown.
+// NOLINTNEXTLINE(performance-no-int-to-ptr): this is how glibc spells it
 const char* _dl_get_origin() { return reinterpret_cast<const char*>(-1); }
 
 // What copying goes by, as it is before glibc knows better; the threshold it would compute from
@@ -52,14 +53,14 @@ extern long __x86_rep_movsb_threshold;
 extern long __x86_rep_stosb_threshold;
 extern long __x86_rep_movsb_stop_threshold;
 extern int __x86_string_control;
-long __x86_data_cache_size_half = 32 * 1024 / 2;
-long __x86_data_cache_size = 32 * 1024;
-long __x86_shared_cache_size_half = 1024 * 1024 / 2;
-long __x86_shared_cache_size = 1024 * 1024;
-long __x86_shared_non_temporal_threshold = 1024 * 1024 * 3 / 4;
+long __x86_data_cache_size_half = 32L * 1024 / 2;
+long __x86_data_cache_size = 32L * 1024;
+long __x86_shared_cache_size_half = 1024L * 1024 / 2;
+long __x86_shared_cache_size = 1024L * 1024;
+long __x86_shared_non_temporal_threshold = 1024L * 1024 * 3 / 4;
 long __x86_rep_movsb_threshold = 2048;
 long __x86_rep_stosb_threshold = 2048;
-long __x86_rep_movsb_stop_threshold = 1024 * 1024 * 3 / 4;
+long __x86_rep_movsb_stop_threshold = 1024L * 1024 * 3 / 4;
 int __x86_string_control = 0;
 #pragma GCC visibility pop
 
@@ -114,6 +115,6 @@ __attribute__((no_stack_protector)) int __libc_start_main(int (*main)(int, char*
   __cxa_atexit(EndProgram, nullptr, nullptr);
   if (__libc_enable_secure != 0) __libc_check_standard_fds();
   BeginProgram(argc, argv, environment);
-  ::exit(main(argc, argv, environment));
+  ::exit(main(argc, argv, environment));  // NOLINT(concurrency-mt-unsafe): one thread
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

@@ -80,6 +80,7 @@ void CompareRow(const CellPlan& plan, const DeniedCallRule& rule, const InsideAt
     if (each != 0) allowed.push_back(each);
   }
   std::vector<int32_t> results;
+  results.reserve(calls.size());
   for (const DeniedCall* call : calls) results.push_back(call->result);
   std::string text = results.empty() ? "not tried" : Text("outcome ", Join(results));
   if (results.size() == 1 && results[0] == 0) text = "it succeeded";
