@@ -82,6 +82,11 @@ Checked Check(const std::string& path) {
   return checked;
 }
 
+// A case's directory may be another user's: a task needs a home of its own.
+bool IsWritable(const fs::path& directory) {
+  return sys::CheckAccess(AT_FDCWD, directory.empty() ? "." : directory.string(), W_OK).ok();
+}
+
 // A home whose config.toml is `config`, with the agents of the directory it lies in.
 Result<std::string> CopyHome(const fs::path& config) {
   std::string home = "/tmp/taskcell-casehome-XXXXXX";
@@ -174,7 +179,7 @@ int RunTaskVerb(const Arguments& arguments) {
     request.agent = AgentNameIn(temporary);
   } else if (config.empty() || request.agent.empty()) {
     return Complain("run-task needs --config FILE --agent NAME, or --agent-config FILE");
-  } else if (config.filename() != "config.toml") {
+  } else if (config.filename() != "config.toml" || !IsWritable(config.parent_path())) {
     Result<std::string> home = CopyHome(config);
     if (!home.ok()) return Complain(home.error().text);
     temporary = home.value();
