@@ -77,7 +77,7 @@ class PathWalk {
   // control list the group's bits are its mask (acl(5)), whatever the group: then the list counts.
   std::string WritableBy(const Level& level) const {
     const struct stat& info = level.info;
-    const std::string others = "others may write it and exchange what is in it";
+    std::string others = "others may write it and exchange what is in it";
     if ((info.st_mode & S_IWOTH) != 0) return others;
     if ((info.st_mode & S_IWGRP) == 0) return {};
     if (info.st_gid != 0 && info.st_gid != trust_.own_group) return others;
