@@ -125,7 +125,8 @@ TEST_F(AccountsTest, PlainSecretInAFileOthersMayReadIsUnusableWithTheChmodThatMe
        {Row{0600, ::getegid(), true}, Row{0640, ::getegid(), true}, Row{0644, ::getegid(), false},
         Row{0640, ::getegid() + 1, false}, Row{0604, ::getegid(), false}}) {
     for (const std::string& path : {config, key}) {
-      if (::chown(path.c_str(), static_cast<uid_t>(-1), row.group) != 0) GTEST_SKIP();
+      if (::chown(path.c_str(), static_cast<uid_t>(-1), row.group) != 0)
+        GTEST_SKIP() << "needs root, to give a file to another group";
       ASSERT_EQ(::chmod(path.c_str(), row.mode), 0);
     }
     const std::vector<Account> accounts = Load(text, {{"K", "k"}}).value();
