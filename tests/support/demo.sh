@@ -47,6 +47,7 @@ memory_place=
 finish() {
   [ -z "$provider" ] || kill "$provider" 2>/dev/null || true
   [ -z "$memory_place" ] || chmod u+w "$memory_place"
+  chmod -R u+w "$work" # the snapshots that wait to be used again are read-only
   rm -rf "$work"
 }
 trap finish EXIT
