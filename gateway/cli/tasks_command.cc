@@ -29,7 +29,9 @@ int Complain(const Error& error) {
 std::string TimeText(int64_t unix_ms) {
   if (unix_ms == 0) return "-";
   constexpr std::size_t kToSeconds = 19;
-  std::string text = Rfc3339(WallClock::time_point(std::chrono::milliseconds(unix_ms)));
+  constexpr int64_t kLatest = 9'000'000'000'000;  // the clock ends in 2262, whatever a ledger says
+  std::string text =
+      Rfc3339(WallClock::time_point(std::chrono::milliseconds(std::min(unix_ms, kLatest))));
   return text.substr(0, kToSeconds) + "Z";
 }
 

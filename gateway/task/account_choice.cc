@@ -18,7 +18,8 @@ AccountState StateOf(const Account& account, const std::vector<AccountState>& st
 }
 
 std::string TimeText(int64_t unix_s) {
-  return Rfc3339(WallClock::time_point(std::chrono::seconds(unix_s)));
+  constexpr int64_t kLatest = 9'000'000'000;  // the clock ends in 2262, whatever a ledger says
+  return Rfc3339(WallClock::time_point(std::chrono::seconds(std::min(unix_s, kLatest))));
 }
 
 struct Candidate {
