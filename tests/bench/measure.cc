@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kFailed = 254;  // in the child, before exec
 constexpr int kResidentWaitMs = 3000;
+constexpr int kLeftBehindWaitMs = 10;
 
 [[noreturn]] void Become(const Contender& contender, Ids user, int error_fd) {
   if (!contender.as_root) {
@@ -77,9 +78,26 @@ OneRun RunOnce(const Contender& contender, Ids user) {
   run.wall_us =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
   run.cpu_us = Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime);
-  while (::wait4(-1, &status, 0, &usage) > 0)  // what it left behind comes to us
-    run.cpu_us += Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime);
+  // What it left behind comes to us, and is counted if it ends: podman leaves a process that stays.
+  for (int waited_ms = 0; waited_ms < kLeftBehindWaitMs;) {
+    pid_t ended = ::wait4(-1, &status, WNOHANG, &usage);
+    if (ended < 0) break;
+    if (ended > 0) {
+      run.cpu_us += Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime);
+    } else {
+      ::usleep(1000);
+      ++waited_ms;
+    }
+  }
   return run;
+}
+
+void EndWhatStayed() {
+  std::ifstream children(Text("/proc/self/task/", ::getpid(), "/children"));
+  for (pid_t child = 0; children >> child;) {
+    ::kill(child, SIGKILL);
+    (void)WaitFor(child);
+  }
 }
 
 // The first run of each, with its output kept for the message.
@@ -140,6 +158,7 @@ std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds
       if (run.status != 0) timings[i].failure = Text("status ", run.status, " in round ", round);
     }
   }
+  EndWhatStayed();
   return timings;
 }
 

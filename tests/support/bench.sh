@@ -71,7 +71,7 @@ cat >"$work/bundle/config.json" <<EOF
 EOF
 
 key=sk-bench-$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
-make_home() { # ENGINE EXTRA
+make_home() { # ENGINE KEYS_OF_TASKCELL KEYS_OF_SANDBOX
   local home=$work/$1
   install -d -m 0700 "$home" "$home/agents" "$home/agents/bench"
   cat >"$home/config.toml" <<EOF
@@ -79,7 +79,7 @@ make_home() { # ENGINE EXTRA
 engine = "$1"
 $2
 [container.sandbox]
-image = "$image"
+$3
 memory_bytes = 536870912
 tmp_bytes = 16777216
 workspace_bytes = 16777216
@@ -106,8 +106,8 @@ EOF
   echo "You are bench." >"$home/agents/bench/SOUL.md"
   chown -R $user:$user "$home"
 }
-make_home native ""
-make_home docker "engine_socket = \"$socket\""
+make_home native "" ""
+make_home docker "engine_socket = \"$socket\"" "image = \"$image\""
 python3 "$here/provider.py" --key "$key" --scenario hello --port-file "$work/port" --lifetime 1800 >"$work/provider.log" 2>&1 &
 provider=$!
 for _ in $(seq 100); do
