@@ -41,6 +41,7 @@ class Parser {
   CLI::App* show_;
   CLI::App* sweep_;
   CLI::App* doctor_;
+  CLI::App* team_gate_;
 };
 
 Parser::Parser() {
@@ -66,7 +67,12 @@ Parser::Parser() {
   sweep_ = app_.add_subcommand("sweep", "Remove what killed runs left behind");
   sweep_->add_flag("--dry-run", line_.dry_run, "Say what would be removed, and change nothing");
   doctor_ = app_.add_subcommand("doctor", "Say whether the agents' tasks would run now");
-  for (CLI::App* command : {ps_, show_, sweep_, doctor_}) AddCommon(command);
+  team_gate_ =
+      app_.add_subcommand("team-gate", "Say whether an agent's goal rounds may be a team's");
+  team_gate_->add_option("AGENT", options.agent, "The agent's [agent] name, or default")
+      ->required();
+  team_gate_->add_option("--gate", line_.team_gate, "auto, always_solo or always_team");
+  for (CLI::App* command : {ps_, show_, sweep_, doctor_, team_gate_}) AddCommon(command);
 }
 
 CommandLine::What Parser::Asked() const {
@@ -75,6 +81,7 @@ CommandLine::What Parser::Asked() const {
   if (ps_->parsed()) return CommandLine::What::kPs;
   if (show_->parsed()) return CommandLine::What::kShow;
   if (sweep_->parsed()) return CommandLine::What::kSweep;
+  if (team_gate_->parsed()) return CommandLine::What::kTeamGate;
   return CommandLine::What::kRun;
 }
 

@@ -16,14 +16,16 @@ struct CommandLine {
     kPs,
     kShow,
     kSweep,
+    kTeamGate,
     kPrint,   // `text`: what --help and --version say
     kRefuse,  // `text`: what is wrong with it
   };
   What what = What::kRefuse;
   RunOptions options;
-  bool all = false;      // kPs
-  std::string task;      // kShow
-  bool dry_run = false;  // kSweep
+  bool all = false;                // kPs
+  std::string task;                // kShow
+  bool dry_run = false;            // kSweep
+  std::string team_gate = "auto";  // kTeamGate
   std::string text;
 };
 

@@ -11,6 +11,7 @@
 #include "gateway/cli/run_command.h"
 #include "gateway/cli/sweep_command.h"
 #include "gateway/cli/tasks_command.h"
+#include "gateway/cli/team_gate_command.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
 
@@ -38,6 +39,8 @@ int Main(int argc, char** argv) {
       return gateway::ShowCommand(options.home, line.task, options.json);
     case gateway::CommandLine::What::kSweep:
       return gateway::SweepCommand(options.home, line.dry_run, options.json);
+    case gateway::CommandLine::What::kTeamGate:
+      return gateway::TeamGateCommand(options.home, options.agent, line.team_gate, options.json);
     case gateway::CommandLine::What::kRun:
       break;
   }

@@ -35,6 +35,11 @@ TEST(CommandLineTest, AgentPromptAndOptionsAreTakenInAnyOrder) {
   EXPECT_TRUE(Parse({"ps", "--all"}).all);
   EXPECT_EQ(Parse({"show", "ab"}).task, "ab");
   EXPECT_EQ(Parse({"sweep", "--dry-run"}).what, What::kSweep);
+  CommandLine gate = Parse({"team-gate", "a", "--gate", "always_team"});
+  EXPECT_EQ(gate.what, What::kTeamGate);
+  EXPECT_EQ(gate.options.agent, "a");
+  EXPECT_EQ(gate.team_gate, "always_team");
+  EXPECT_EQ(Parse({"team-gate", "a"}).team_gate, "auto");
 }
 
 TEST(CommandLineTest, APromptThatBeginsWithADashIsRefusedWithTheWayOut) {
