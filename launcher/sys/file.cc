@@ -17,6 +17,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
+#include "launcher/sys/path_walk.h"
 #include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
 
@@ -43,6 +44,8 @@ Status RefuseNul(std::string_view call, const std::string& path) {
 Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_t resolve,
                          mode_t mode) {
   TRY(RefuseNul("openat2", path));
+  if ((flags & O_TRUNC) != 0)
+    return Error(Kind::kInternal, Text(Named("openat2", path, dir_fd), ": with O_TRUNC"), EINVAL);
   struct open_how how = {};
   how.flags = static_cast<uint32_t>(flags | O_CLOEXEC);
   how.mode = mode;
@@ -52,6 +55,11 @@ Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_
     if (fd >= 0) return UniqueFd(fd);
     int err = errno;
     if (err == EINTR || (err == EAGAIN && tries < kRaceRetries)) continue;
+    // EPERM: a filter's. Where it is about this file, the walk meets it again.
+    if (err == ENOSYS || err == EPERM) {
+      return WalkPath(dir_fd, path, flags, resolve, mode)
+          .With(Text(Named("openat2", path, dir_fd), ", by a walk"));
+    }
     return FailureOf(err, Named("openat2", path, dir_fd));
   }
 }

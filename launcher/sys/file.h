@@ -23,8 +23,9 @@ namespace taskcell::sys {
 inline constexpr uint64_t kResolveBeneath =
     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
 
-// openat2(2), EAGAIN retried up to 128 times (a rename raced with the walk). `dir_fd` may be
-// AT_FDCWD.
+// openat2(2), EAGAIN retried up to 128 times (a rename raced with the walk). Where a kernel or a
+// filter lacks the call (ENOSYS, EPERM), the same by WalkPath. `dir_fd` may be AT_FDCWD. Never with
+// O_TRUNC: what is truncated is to be looked at first.
 Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_t resolve,
                          mode_t mode = 0);
 

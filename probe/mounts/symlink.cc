@@ -26,18 +26,6 @@ bool LeadsIntoProc(std::string_view target) {
   return target == "/proc" || target.starts_with("/proc/");
 }
 
-// What can be said without looking: whether the names alone lead above the root.
-Leads ByNames(const std::string& path, std::string_view target) {
-  if (target.starts_with("/")) return {Code::kSymlinkEscapes, Shown(target)};
-  std::ptrdiff_t depth = static_cast<std::ptrdiff_t>(Split(path, '/').size()) - 1;
-  for (std::string_view part : Split(target, '/')) {
-    if (part.empty() || part == ".") continue;
-    depth += part == ".." ? -1 : 1;
-    if (depth < 0) return {Code::kSymlinkEscapes, Shown(target)};
-  }
-  return {Code::kSymlinkUnresolved, Shown(target)};
-}
-
 // Of what has no end but for a magic link in it: without the rule against those the kernel refuses
 // them as leading out.
 Leads InCircles(int root_fd, const std::string& path, std::string_view target) {
@@ -85,9 +73,6 @@ Leads WhereLinkLeads(int root_fd, const std::string& path, int dir_fd, const std
       return {Code::kSymlinkEscapes, Shown(target.value())};
     case ELOOP:
       return InCircles(root_fd, path, target.value());
-    case ENOSYS:
-    case EPERM:
-      return ByNames(path, target.value());
     default:
       return {Code::kSymlinkUnresolved, Shown(target.value())};
   }

@@ -42,12 +42,11 @@ TEST_F(DegradedNativeTest, AClone3ThatIsForbiddenIsNotWorkedAround) {
   EXPECT_EQ(ran.out, "");
 }
 
-TEST_F(DegradedNativeTest, WithoutOpenat2TheLaunchIsRefused) {
+TEST_F(DegradedNativeTest, WithoutOpenat2TheWalkServes) {
   for (int err : {ENOSYS, EPERM}) {
     Outcome ran = Without({{SYS_openat2, err}});
-    EXPECT_EQ(ran.status, 125);
-    EXPECT_THAT(ran.err, HasSubstr("openat2"));
-    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_EQ(ran.out, "ran\n");
   }
 }
 

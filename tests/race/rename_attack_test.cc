@@ -13,15 +13,17 @@
 #include "launcher/sys/file.h"
 #include "tests/race/swapper.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/without_openat2.h"
 
 namespace taskcell::test {
 namespace {
 
-constexpr int kRounds = 20'000;
-constexpr int kMaxRounds = 50 * kRounds;
+const int kRounds = RaceRounds(20'000);
+const int kMaxRounds = 50 * kRounds;
 constexpr int kChain = 19;
 
-// One try without the retries of OpenAt2: whether the kernel met an exchange on the way.
+// One try without the retries of OpenAt2: whether the kernel met an exchange on the way. The walk
+// that stands in for it meets none: its way up is the way it came.
 bool IsRaced(int dir_fd, const std::string& path) {
   struct open_how how = {};
   how.flags = O_PATH | O_CLOEXEC;
@@ -43,7 +45,8 @@ TEST(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
   int raced = 0;
   {
     Swapper swapper(Exchange(scratch.At("root/a/c"), scratch.At("root/b")));
-    for (int round = 0; round < kRounds || (raced == 0 && round < kMaxRounds); ++round) {
+    const bool is_met = !IsWithoutOpenat2();
+    for (int round = 0; round < kRounds || (is_met && raced == 0 && round < kMaxRounds); ++round) {
       raced += IsRaced(a.get(), path) ? 1 : 0;
       Result<UniqueFd> opened = sys::OpenAt2(a.get(), path, O_PATH, sys::kResolveBeneath);
       if (!opened.ok()) {
@@ -58,7 +61,9 @@ TEST(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
     }
   }
   EXPECT_GT(opened_rounds, 0) << "control: there is a way";
-  EXPECT_GT(raced, 0) << "control: the kernel saw the attack";
+  if (!IsWithoutOpenat2()) {
+    EXPECT_GT(raced, 0) << "control: the kernel saw the attack";
+  }
 }
 
 }  // namespace

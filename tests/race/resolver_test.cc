@@ -21,6 +21,7 @@
 #include "launcher/sys/file.h"
 #include "tests/race/swapper.h"
 #include "tests/support/fixture.h"
+#include "tests/support/without_openat2.h"
 
 namespace taskcell::test {
 namespace {
@@ -29,9 +30,9 @@ namespace fs = std::filesystem;
 using mounts::Reason;
 using mounts::Verdict;
 
-constexpr int kRounds = 20'000;
-constexpr int kMaxRounds = 50 * kRounds;
-constexpr int kSnapshotRounds = 500;
+const int kRounds = RaceRounds(20'000);
+const int kMaxRounds = 50 * kRounds;
+const int kSnapshotRounds = IsWithoutOpenat2() ? 100 : 500;
 constexpr std::size_t kMaxBytes = 4096;
 constexpr char kCanary[] = "the canary that no cell may see";
 

@@ -1,5 +1,4 @@
-// taskcell-probe mounts as a person or a script runs it: exit statuses, forms, what is mounted, and
-// kernels that lack openat2.
+// taskcell-probe mounts as a person or a script runs it: exit statuses, forms, what is mounted.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <linux/fs.h>
@@ -7,10 +6,8 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 
-#include <cerrno>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +15,6 @@
 #include "launcher/sys/entry.h"
 #include "probe/mounts/inspector.h"
 #include "tests/support/access_list.h"
-#include "tests/support/syscall_faults.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
 namespace taskcell::test {
@@ -212,23 +208,6 @@ TEST_F(MountsProgramTest, CapabilitiesListsAndAttributesAreNamed) {
   EXPECT_EQ(codes, (std::set<std::string>{"file_capability program", "access_list listed",
                                           "overlay_attribute layer"}))
       << "the group is root's";
-}
-
-TEST_F(MountsProgramTest, WithoutOpenat2TheAuditFindsTheSame) {
-  Put("tree/a/file", "x");
-  Link("../../outside/key", "tree/a/out");
-  Link("/etc/passwd", "tree/absolute");
-  HardLink("outside/key", "tree/key");
-  ASSERT_EQ(::mkfifo(At("tree/a/pipe").c_str(), 0600), 0);
-  std::set<std::string> with = Codes(Mounts({"--json", "tree"}));
-  EXPECT_EQ(with.size(), 4U);
-  for (int err : {ENOSYS, EPERM}) {
-    Outcome ran = Mounts({"--json", "tree"}, [err] {
-      if (!InstallFaults({{SYS_openat2, err}})) ::_exit(90);
-    });
-    EXPECT_EQ(ran.status, 1);
-    EXPECT_EQ(Codes(ran), with) << err;
-  }
 }
 
 TEST_F(MountsProgramTest, ADirectoryOnTheWayThatOthersMayWriteIsAFindingOfEveryPolicy) {

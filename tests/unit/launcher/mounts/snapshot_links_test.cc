@@ -1,20 +1,20 @@
 // What a snapshot keeps of the links inside SKILLS and wiki.
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 
 #include <atomic>
-#include <cerrno>
 #include <map>
 #include <thread>
 
 #include "launcher/base/text.h"
 #include "tests/support/fixture.h"
-#include "tests/support/syscall_faults.h"
+#include "tests/support/without_openat2.h"
 #include "tests/unit/launcher/mounts/snapshot_fixture.h"
 
 namespace taskcell::mounts {
 namespace {
+
+const int kRounds = test::IsWithoutOpenat2() ? 20 : 200;
 
 class SnapshotLinksTest : public SnapshotTest {
  protected:
@@ -133,7 +133,7 @@ TEST_F(SnapshotLinksTest, NamesThatAreMovedWhileTheyAreCountedNeverMakeASetClose
       ::usleep(50);
     }
   });
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     Result<Snapshot> snapshot = Run();
     ASSERT_TRUE(snapshot.ok()) << snapshot.error().text;
     for (const auto& [name, text] : Copied()) ASSERT_EQ(text, "x") << name;
@@ -160,7 +160,7 @@ TEST_F(SnapshotLinksTest, ADirectoryThatIsMetTwiceMakesNoSetClosed) {
       ::usleep(20);
     }
   });
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     Result<Snapshot> snapshot = Run();
     ASSERT_TRUE(snapshot.ok()) << snapshot.error().text;
     for (const auto& [name, text] : Copied()) ASSERT_EQ(text, "x") << name;
@@ -172,30 +172,7 @@ TEST_F(SnapshotLinksTest, ADirectoryThatIsMetTwiceMakesNoSetClosed) {
   mover.join();
 }
 
-TEST_F(SnapshotLinksTest, WithoutOpenat2TheSameIsCopiedButForSymbolicLinks) {
-  Put("agent/SOUL.md", "soul");
-  Put("agent/wiki/page", "page");
-  HardLink("agent/wiki/page", "agent/wiki/again");
-  Link("page", "agent/wiki/same");
-  Link("../outside/key", "agent/IDENTITY.md");
-  LetTheClockTick();
-  for (int err : {ENOSYS, EPERM}) {
-    int status = test::InChild([&] {
-      if (!test::InstallFaults({{SYS_openat2, err}})) return 90;
-      Result<Snapshot> snapshot = Run();
-      if (!snapshot.ok()) return 1;
-      Texts wanted = {{"SOUL.md", "soul"}, {"wiki/page", "page"}, {"wiki/again", "page"}};
-      return Copied() == wanted && snapshot->warnings.size() == 2 ? 0 : 2;
-    });
-    EXPECT_EQ(status, 0) << err;
-    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
-    UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
-    for (const char* top : {"SOUL.md", "wiki"}) ASSERT_TRUE(RemoveTree(to.get(), top).ok());
-  }
-}
-
-// The verdicts of one component, each also by the walk that does without openat2.
-TEST_F(SnapshotLinksTest, EveryVerdictIsTheSameWithoutOpenat2) {
+TEST_F(SnapshotLinksTest, EachKindOfEntryHasItsVerdict) {
   Put("agent/file", "x");
   Put("agent/dir/x", "x");
   Put("agent/twice", "x");
@@ -207,44 +184,30 @@ TEST_F(SnapshotLinksTest, EveryVerdictIsTheSameWithoutOpenat2) {
                                                 {"twice", Reason::kHardlink},
                                                 {"link", Reason::kSymlink},
                                                 {"pipe", Reason::kSpecial}};
-  for (int err : {0, ENOSYS, EPERM}) {
-    int status = test::InChild([&] {
-      if (err != 0 && !test::InstallFaults({{SYS_openat2, err}})) return 90;
-      UniqueFd dir = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
-      int wrong = 0;
-      for (const auto& [name, reason] : wanted) {
-        Result<Finding> found = Judge(dir.get(), name, cell::EntryKind::kFile);
-        if (!found.ok() || found->reason != reason) ++wrong;
-      }
-      if (Judge(dir.get(), "none", cell::EntryKind::kFile)->verdict != Verdict::kAbsent) ++wrong;
-      return wrong;
-    });
-    EXPECT_EQ(status, 0) << err;
-  }
+  UniqueFd dir = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
+  for (const auto& [name, reason] : wanted)
+    EXPECT_EQ(Judge(dir.get(), name, cell::EntryKind::kFile)->reason, reason) << name;
+  EXPECT_EQ(Judge(dir.get(), "none", cell::EntryKind::kFile)->verdict, Verdict::kAbsent);
 }
 
-TEST_F(SnapshotLinksTest, AMountOverAFileOrADirectoryIsNamedAlsoWithoutOpenat2) {
+TEST_F(SnapshotLinksTest, AMountOverAFileOrADirectoryIsNamed) {
   TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
   Put("agent/SOUL.md", "x");
   fs::create_directories(agent() + "/wiki");
-  for (int err : {0, ENOSYS}) {
-    int status = test::InChild([&] {
-      if (::unshare(CLONE_NEWNS) != 0 ||
-          ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-          ::mount((path() + "/outside/key").c_str(), (agent() + "/SOUL.md").c_str(), nullptr,
-                  MS_BIND, nullptr) != 0 ||
-          ::mount((path() + "/outside").c_str(), (agent() + "/wiki").c_str(), nullptr, MS_BIND,
-                  nullptr) != 0)
-        return 91;
-      if (err != 0 && !test::InstallFaults({{SYS_openat2, err}})) return 90;
-      Snapshot snapshot = Run().value();
-      bool both = Entry(snapshot, "SOUL.md").reason == Reason::kMount &&
-                  Entry(snapshot, "wiki").reason == Reason::kMount;
-      return both && Copied().empty() ? 0 : 1;
-    });
-    EXPECT_EQ(status, 0) << err;
-    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
-  }
+  int status = test::InChild([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount((path() + "/outside/key").c_str(), (agent() + "/SOUL.md").c_str(), nullptr, MS_BIND,
+                nullptr) != 0 ||
+        ::mount((path() + "/outside").c_str(), (agent() + "/wiki").c_str(), nullptr, MS_BIND,
+                nullptr) != 0)
+      return 91;
+    Snapshot snapshot = Run().value();
+    bool both = Entry(snapshot, "SOUL.md").reason == Reason::kMount &&
+                Entry(snapshot, "wiki").reason == Reason::kMount;
+    return both && Copied().empty() ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
