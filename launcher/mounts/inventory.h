@@ -12,10 +12,10 @@ namespace taskcell::mounts {
 // What stands at the allowed names of an agent directory, without any content: name, inode, change
 // time, size and links of everything. Where two of them are equal, and nothing in the first was
 // changed after SettledBefore() of its time, nothing was changed in between: a write, a rename, a
-// link, a new mode or owner each set a change time, and nobody but root can set one. Stores through
-// a shared mapping are an exception: a file system notes the first since it last wrote the page
-// back, and tmpfs none. So is one long write(2) in place: it sets the change time when it begins,
-// and what it writes later shows nowhere.
+// link, a new mode or owner each set a change time, and nobody but root can set one. What shows
+// nowhere is what comes of an earlier open for writing: the rest of a write(2) that was under way,
+// and stores through a shared mapping (a file system notes the first since it last wrote the page
+// back, tmpfs none at any time). The copy asks for such files (sys::ReadLease).
 struct Inventory {
   std::string text;             // one record after the other, in the order of the walk
   struct timespec newest = {};  // the latest change time in it

@@ -18,6 +18,7 @@
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/copy.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/read_lease.h"
 
 namespace taskcell::mounts {
 namespace {
@@ -116,12 +117,19 @@ class Copier {
 
   Status CopyFile(int to_dir, const std::string& name, Finding& finding) {
     for (int tries = 0; tries < kCopyTries; ++tries) {
+      const sys::ReadLease lease(finding.fd.get());
       struct stat before = TRY(StatSettled(finding.fd.get()));
       const auto size = static_cast<uint64_t>(before.st_size);
       TRY(CheckRoom(size));
       if (tries > 0) TRY(sys::Rewind(finding.fd.get()));
       if (!TRY(copies_.CopyOnce(to_dir, name, finding.fd.get(), before, LinksOf(finding))))
         continue;
+      if (lease.IsBroken()) {
+        TRY(sys::RemoveFile(to_dir, name));
+        continue;
+      }
+      if (lease.state() == sys::ReadLease::State::kWriters) out_.repeatable = false;
+      if (lease.state() == sys::ReadLease::State::kNone) out_.all_leased = false;
       out_.bytes += size;
       ++out_.copied;
       return Ok();

@@ -128,7 +128,9 @@ Status StoredSnapshot::Copy(const Source& source, const Before& before) {
   // Whatever was changed since then has another inventory from now on: nobody will take this copy
   // for one of it.
   const std::optional<Inventory>& was = before.inventory;
-  if (!was || !IsEarlier(was->newest, before.settled) || !content_.repeatable) return Ok();
+  struct timespec settled = before.settled;
+  if (!content_.all_leased) settled.tv_sec -= bounds.longest_write_s;
+  if (!was || !IsEarlier(was->newest, settled) || !content_.repeatable) return Ok();
   SnapshotRecord record;
   record.boot_id = TRY(BootId());
   record.clock_offset_ms = before.clock_offset_ms;

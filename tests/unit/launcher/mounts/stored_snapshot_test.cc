@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -19,6 +22,7 @@
 
 #include "launcher/mounts/snapshot_record.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/poll.h"
 #include "tests/support/syscall_faults.h"
 #include "tests/support/temp_directory.h"
 
@@ -39,11 +43,11 @@ class StoredSnapshotTest : public testing::Test {
     scratch_.Put("outside/key", "the host's secret");
   }
 
-  Result<StoredSnapshot> Take(const std::string& agent = "agent",
-                              Subtree subtree = Subtree::kPrune) const {
+  Result<StoredSnapshot> Take(const std::string& agent = "agent", Subtree subtree = Subtree::kPrune,
+                              const SnapshotBounds& bounds = {}) const {
     UniqueFd store = sys::Open(scratch_.At("store"), O_RDONLY | O_DIRECTORY).value();
     UniqueFd from = sys::Open(scratch_.At(agent), O_RDONLY | O_DIRECTORY).value();
-    return StoredSnapshot::Take({store.get(), scratch_.At("store")}, from.get(), subtree);
+    return StoredSnapshot::Take({store.get(), scratch_.At("store")}, from.get(), subtree, bounds);
   }
   // Takes one, and leaves it in the store.
   StoredSnapshot Kept(const std::string& agent = "agent") const {
@@ -363,15 +367,91 @@ TEST_F(StoredSnapshotTest, ADirectoryThatIsChangedAllTheTimeNeverPoisonsTheStore
   }
 }
 
-TEST_F(StoredSnapshotTest, WithoutOpenat2AnUnchangedDirectoryIsReusedToo) {
-  StoredSnapshot kept = Kept();
-  for (int err : {ENOSYS, EPERM}) {
-    int status = test::InChild([&] {
-      if (!test::InstallFaults({{SYS_openat2, err}})) return 90;
-      return Take()->is_reused() ? 0 : 1;
-    });
-    EXPECT_EQ(status, 0) << err;
+TEST_F(StoredSnapshotTest, ACopyOfAFileThatIsOpenForWritingServesOnce) {
+  UniqueFd writer = sys::Open(scratch_.At("agent/wiki/a/page"), O_WRONLY).value();
+  LetItSettle();
+  StoredSnapshot first = Take().value();
+  EXPECT_EQ(Texts(first).at("wiki/a/page"), "page") << "it is copied all the same";
+  ASSERT_TRUE(first.Release(true).ok());
+  StoredSnapshot second = Take().value();
+  EXPECT_FALSE(second.is_reused());
+  ASSERT_TRUE(second.Release(true).ok());
+  writer.Reset();
+  (void)Kept();
+}
+
+// A write that stands still in the middle: the file's times tell of its begin alone.
+class SlowWriter {
+ public:
+  // Writes `text`, of two pages, to the file as a thread of its own, and stops after the first.
+  SlowWriter(const std::string& path, std::string_view text) : text_(text) {
+    faults_ = UniqueFd(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
+    struct uffdio_api api = {UFFD_API, 0, 0};
+    void* pages =
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!faults_.valid() || ::ioctl(faults_.get(), UFFDIO_API, &api) != 0 || pages == MAP_FAILED)
+      return;
+    pages_ = static_cast<char*>(pages);
+    text.copy(pages_, kPage);
+    struct uffdio_register second = {
+        {Address(pages_ + kPage), kPage}, UFFDIO_REGISTER_MODE_MISSING, 0};
+    if (::ioctl(faults_.get(), UFFDIO_REGISTER, &second) != 0) return;
+    file_ = sys::Open(path, O_WRONLY).value();
+    thread_ = std::thread([this] { written_ = ::write(file_.get(), pages_, 2 * kPage); });
   }
+  // Waits for the write to stand still.
+  bool Stands() const {
+    constexpr int kMs = 10'000;
+    struct pollfd fault = {faults_.get(), POLLIN, 0};
+    return thread_.joinable() && sys::PollAll({&fault, 1}, kMs).value() != 0;
+  }
+  // Lets it go on to its end.
+  bool Finish() {
+    struct uffdio_copy rest = {Address(pages_ + kPage), Address(text_.data() + kPage), kPage, 0, 0};
+    bool fed = ::ioctl(faults_.get(), UFFDIO_COPY, &rest) == 0;
+    thread_.join();
+    file_.Reset();
+    return fed && written_ == static_cast<ssize_t>(2 * kPage);
+  }
+  static constexpr std::size_t kPage = 4096;
+
+ private:
+  static uint64_t Address(const char* at) { return reinterpret_cast<uint64_t>(at); }
+
+  const std::string text_;
+  UniqueFd faults_;
+  UniqueFd file_;
+  char* pages_ = nullptr;
+  std::thread thread_;
+  ssize_t written_ = 0;
+};
+
+TEST_F(StoredSnapshotTest, ACopyInTheMiddleOfAWriteIsNeverReused) {
+  const std::string before(2 * SlowWriter::kPage, 'a');
+  const std::string after(2 * SlowWriter::kPage, 'b');
+  scratch_.Put("agent/SOUL.md", before);
+  SlowWriter writer(scratch_.At("agent/SOUL.md"), after);
+  TASKCELL_REQUIRE(writer.Stands(), "needs userfaultfd(2) of the kernel's own accesses: root");
+  LetItSettle();
+  StoredSnapshot first = Take().value();
+  ASSERT_TRUE(first.Release(true).ok());
+  ASSERT_TRUE(writer.Finish());
+  EXPECT_EQ(Texts(Take().value()).at("SOUL.md"), after);
+}
+
+// As in an agent directory of another user, or on a file system without leases.
+TEST_F(StoredSnapshotTest, WithoutLeasesOnlyWhatWasLeftAloneForLongIsReused) {
+  int status = test::InChild([this] {
+    if (!test::InstallFaults({{SYS_fcntl, EACCES, 1, F_SETLEASE}})) return 90;
+    LetItSettle();
+    SnapshotBounds bounds;
+    auto take = [&] { return Take("agent", Subtree::kPrune, bounds); };
+    if (!take()->Release(true).ok() || take()->is_reused()) return 1;
+    bounds.longest_write_s = 0;  // as if that long had passed
+    if (!take()->Release(true).ok()) return 2;
+    return take()->is_reused() ? 0 : 3;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
