@@ -52,8 +52,7 @@ class SecretReader {
   SecretReader(int home_fd, const Environment& environment)
       : home_fd_(home_fd), environment_(environment) {
     Result<UniqueFd> file = sys::OpenAt2(home_fd, "config.toml", O_PATH, sys::kResolveBeneath);
-    Result<struct stat> info = file.ok() ? sys::Stat(file->get()) : file.error();
-    readable_by_others_ = info.ok() && OthersMayRead(info.value());
+    readable_by_others_ = file.ok() && OthersMayRead(file->get());
   }
 
   Result<std::string> Encrypted(const std::string& value) {

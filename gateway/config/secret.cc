@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "launcher/base/text.h"
+#include "launcher/mounts/ancestors.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
@@ -66,7 +67,7 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   struct stat info = TRY(sys::Stat(file.get()));
   if (!S_ISREG(info.st_mode))
     return Error(Kind::kConfig, Text("'", Printable(path), "' is not a regular file"));
-  if (OthersMayRead(info))
+  if (OthersMayRead(file.get()))
     return Error(Kind::kConfig,
                  Text("others may read '", Printable(path), "': chmod 600 ", Printable(path)));
   return sys::ReadAll(file.get(), kMaxSecretBytes);
@@ -128,9 +129,14 @@ Result<std::string> Encrypt(std::string_view plain, std::string_view key, std::s
   return EncodeBase64(Text(nonce, body, tag));
 }
 
-bool OthersMayRead(const struct stat& info) {
-  if ((info.st_mode & S_IROTH) != 0) return true;
-  return (info.st_mode & S_IRGRP) != 0 && info.st_gid != 0 && info.st_gid != ::getegid();
+bool OthersMayRead(int fd) {
+  Result<struct stat> info = sys::Stat(fd);
+  if (!info.ok() || (info->st_mode & S_IROTH) != 0) return true;
+  if ((info->st_mode & S_IRGRP) == 0) return false;
+  if (info->st_gid != 0 && info->st_gid != mounts::TrustIn(::geteuid()).own_group) return true;
+  // Then the group's bits may be the mask of a list that names others (acl(5)).
+  Result<bool> listed = sys::HasAccessList(fd);
+  return !listed.ok() || listed.value();
 }
 
 bool IsSecretReference(std::string_view value) { return value.starts_with(kScheme); }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/stat.h>
-
 #include <string>
 #include <string_view>
 
@@ -25,8 +23,10 @@ Result<std::string> Decrypt(std::string_view encoded, std::string_view key);
 // The inverse, for tests and tools: `nonce` is 12 bytes and must not be used twice with one key.
 Result<std::string> Encrypt(std::string_view plain, std::string_view key, std::string_view nonce);
 
-// True when somebody but root, this process's user and its primary group may read the file.
-bool OthersMayRead(const struct stat& info);
+// True when somebody but root and this process's user may read the file `fd` (which may be O_PATH),
+// by its mode or by an access control list, or where that cannot be told. A group that is known to
+// hold nobody else does not count.
+bool OthersMayRead(int fd);
 
 // True for "secret://...".
 bool IsSecretReference(std::string_view value);

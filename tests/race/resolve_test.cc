@@ -27,9 +27,9 @@ const int kMaxRounds = 50 * kRounds;
 // What a directory on the way to the file is exchanged with.
 struct Swap {
   const char* name;
-  const char* way;    // the name below the test's directory that is exchanged
-  const char* other;  // with what is there, or a link that is made there
-  const char* link;   // to this; "": no link. "@": the absolute path of the canary's directory
+  const char* way;       // the name below the test's directory that is exchanged
+  const char* other;     // with what is there, or a link that is made there
+  const char* link;      // to this; "": no link. "@": the absolute path of the canary's directory
   std::set<int> errors;  // besides EAGAIN
   // What was exchanged in leads to a file in the root, too.
   bool both_are_inside = false;

@@ -12,7 +12,10 @@
 #include "gateway/config/secret.h"
 #include "gateway/config/toml_document.h"
 #include "launcher/base/text.h"
+#include "launcher/mounts/ancestors.h"
 #include "launcher/sys/file.h"
+#include "tests/support/access_list.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -121,8 +124,9 @@ TEST_F(AccountsTest, PlainSecretInAFileOthersMayReadIsUnusableWithTheChmodThatMe
     gid_t group;
     bool usable;
   };
+  const bool own = ::getegid() == 0 || mounts::TrustIn(::geteuid()).own_group == ::getegid();
   for (const Row& row :
-       {Row{0600, ::getegid(), true}, Row{0640, ::getegid(), true}, Row{0644, ::getegid(), false},
+       {Row{0600, ::getegid(), true}, Row{0640, ::getegid(), own}, Row{0644, ::getegid(), false},
         Row{0640, ::getegid() + 1, false}, Row{0604, ::getegid(), false}}) {
     for (const std::string& path : {config, key}) {
       if (::chown(path.c_str(), static_cast<uid_t>(-1), row.group) != 0)
@@ -139,6 +143,19 @@ TEST_F(AccountsTest, PlainSecretInAFileOthersMayReadIsUnusableWithTheChmodThatMe
     EXPECT_NE(accounts[0].unavailable.find("chmod 600 config.toml"), std::string::npos);
     EXPECT_NE(accounts[1].unavailable.find("chmod 600 " + key), std::string::npos);
   }
+}
+
+TEST_F(AccountsTest, AListThatLetsSomebodyReadAFileCountsLikeItsMode) {
+  const std::string key = path_ + "/key.txt";
+  std::ofstream(key) << "k";
+  ASSERT_EQ(::chmod(key.c_str(), 0640), 0);
+  const std::string reference = "secret://file/" + key;
+  TASKCELL_REQUIRE(ResolveReference(reference, {}).ok(), "needs a login group of one's own");
+  TASKCELL_REQUIRE(test::LetUser1500Write(key), "needs access control lists on /tmp");
+  ASSERT_EQ(::chmod(key.c_str(), 0660), 0) << "the bits of the group are the mask now";
+  EXPECT_FALSE(ResolveReference(reference, {}).ok());
+  ASSERT_EQ(::chmod(key.c_str(), 0600), 0);
+  EXPECT_TRUE(ResolveReference(reference, {}).ok()) << "the remedy helps";
 }
 
 TEST_F(AccountsTest, OauthTokenMustNotBePlaintext) {
