@@ -1,11 +1,17 @@
 #include "launcher/init/confine.h"
 
+#include <asm/termbits.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 
 #include "launcher/base/mount_info.h"
 #include "launcher/base/text.h"
@@ -140,6 +146,24 @@ Status ConfineToPort(int landlock_abi, uint16_t port) {
   UniqueFd ruleset = TRY(sys::MakeLandlockRuleset(landlock_abi, {0, sys::kNetConnectTcp, 0}));
   TRY(sys::GrantPort(ruleset.get(), port, sys::kNetConnectTcp));
   return sys::RestrictSelf(ruleset.get());
+}
+
+Status LeaveTerminalsAlone() {
+  constexpr auto kSetting = std::to_array<uint32_t>(
+      {TIOCSPGRP, TCSETS, TCSETSW, TCSETSF, TCSETA, TCSETAW, TCSETAF, TCSETS2, TCSETSW2, TCSETSF2});
+  constexpr auto kCount = static_cast<uint8_t>(kSetting.size());
+  // Calls of other architectures have been the first filter's to kill.
+  std::vector<sock_filter> code = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, kCount + 1),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+  };
+  uint8_t left = kCount;
+  for (uint32_t request : kSetting)
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, request, left--, 0));
+  code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  return sys::InstallSeccomp(code.data(), static_cast<unsigned short>(code.size()));
 }
 
 }  // namespace taskcell::init

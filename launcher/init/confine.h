@@ -38,4 +38,9 @@ Status ConfineSelf(const Confinement& confinement, std::string_view& stage);
 // and programs bind ports just to see whether they can.
 Status ConfineToPort(int landlock_abi, uint16_t port);
 
+// After ConfineSelf: no terminal can be set any more (modes, foreground group; EPERM). For a job
+// that holds its caller's terminal without being in the foreground there: it needs but to block
+// SIGTTOU to take what is typed next.
+Status LeaveTerminalsAlone();
+
 }  // namespace taskcell::init

@@ -106,6 +106,12 @@ Status IgnoreSignals(const cell::Job& job) {
   return Ok();
 }
 
+// Of 0, 1 and 2 at least one is the controlling terminal of whoever called.
+bool HoldsTerminal() {
+  return sys::IsControllingTerminal(STDIN_FILENO) || sys::IsControllingTerminal(STDOUT_FILENO) ||
+         sys::IsControllingTerminal(STDERR_FILENO);
+}
+
 // Everything here closes itself on exec; a second line against one that would not.
 Status CloseDescriptors(int report_fd) {
   constexpr unsigned kFirstFree = 3;
@@ -119,6 +125,9 @@ Status Prepare(const cell::Job& job, int landlock_abi, int report_fd, std::strin
   TRY(IgnoreSignals(job));
   stage = "landlock";
   TRY(ConfineToPort(landlock_abi, job.loopback_port));
+  stage = "terminal";
+  if (job.stdio == cell::JobStdio::kInherit && !job.foreground && HoldsTerminal())
+    TRY(LeaveTerminalsAlone());
   TRY(MakeFiles(job, stage));
   stage = "chdir";
   TRY(sys::ChangeDirectory(job.working_directory));
@@ -130,12 +139,11 @@ Status Prepare(const cell::Job& job, int landlock_abi, int report_fd, std::strin
 
 Status TakeStreams(cell::JobStdio stdio, const JobStreams& streams, std::string_view& stage) {
   stage = "session";
-  if (stdio == cell::JobStdio::kInherit) {
-    TRY(sys::StartGroup());
-  } else {
-    TRY(sys::StartSession());
-    TRY(PlaceStreams(streams));
-  }
+  // A session of its own leaves the caller's terminal behind: /dev/tty is none. A job that was
+  // given that terminal stays in its session, where one in the background cannot read it.
+  TRY(stdio == cell::JobStdio::kInherit && HoldsTerminal() ? sys::StartGroup()
+                                                           : sys::StartSession());
+  if (stdio != cell::JobStdio::kInherit) TRY(PlaceStreams(streams));
   if (stdio == cell::JobStdio::kTerminal) TRY(sys::TakeControllingTerminal(STDIN_FILENO));
   return sys::ReleaseSignals();
 }

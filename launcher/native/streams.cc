@@ -1,15 +1,35 @@
 #include "launcher/native/streams.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/terminal.h"
 
 namespace taskcell::native {
+namespace {
+
+// A descriptor of our own for what `fd` leads to, that never blocks: a terminal nobody reads takes
+// less than it promised. The flag is not set on `fd`, since whoever else has that would get it,
+// too. Nothing where there is no other (a socket, another user's pipe): these take what they
+// promise.
+UniqueFd OpenWithoutBlocking(int fd) {
+  Result<struct stat> info = sys::Stat(fd);
+  if (!info.ok() || !S_ISCHR(info->st_mode)) return UniqueFd();
+  Result<UniqueFd> own =
+      sys::Open(Text("/proc/self/fd/", fd), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return own.ok() ? std::move(own).value() : UniqueFd();
+}
+
+int OneOf(const UniqueFd& own, int fd) { return own.valid() ? own.get() : fd; }
+
+}  // namespace
 
 void Flow::Close() {
   from_ = -1;
@@ -27,6 +47,7 @@ uint64_t Flow::Act(const struct pollfd& ready, uint64_t left) {
   if (begin_ < end_) {
     Result<std::size_t> put = sys::WriteSome(to_, {piece_.data() + begin_, end_ - begin_});
     if (!put.ok()) {
+      if (put.error().err != EPIPE) failure_ = std::move(put).error();
       Close();
     } else {
       begin_ += put.value();
@@ -57,14 +78,16 @@ Result<Streams> Streams::Make(uint64_t output_bytes, bool terminal) {
         "the option out where they are not");
   }
   if (output_bytes == 0) return streams;
+  streams.own_output_ = OpenWithoutBlocking(STDOUT_FILENO);
+  streams.own_errors_ = OpenWithoutBlocking(STDERR_FILENO);
   sys::Pipe output = TRY(sys::MakePipe());
   sys::Pipe errors = TRY(sys::MakePipe());
   streams.job_output_ = std::move(output.write_end);
   streams.job_errors_ = std::move(errors.write_end);
   streams.output_end_ = std::move(output.read_end);
   streams.errors_end_ = std::move(errors.read_end);
-  streams.output_ = Flow(streams.output_end_.get(), STDOUT_FILENO);
-  streams.errors_ = Flow(streams.errors_end_.get(), STDERR_FILENO);
+  streams.output_ = Flow(streams.output_end_.get(), OneOf(streams.own_output_, STDOUT_FILENO));
+  streams.errors_ = Flow(streams.errors_end_.get(), OneOf(streams.own_errors_, STDERR_FILENO));
   return streams;
 }
 
@@ -81,7 +104,8 @@ void Streams::CloseJobEnds() {
 Status Streams::TakeTerminal(UniqueFd master) {
   output_end_ = std::move(master);
   TRY(sys::SetNonBlocking(output_end_.get()));
-  output_ = Flow(output_end_.get(), STDOUT_FILENO);
+  own_output_ = OpenWithoutBlocking(STDOUT_FILENO);
+  output_ = Flow(output_end_.get(), OneOf(own_output_, STDOUT_FILENO));
   input_ = Flow(STDIN_FILENO, output_end_.get());
   return sys::CopyWindowSize(STDIN_FILENO, output_end_.get());
 }
@@ -97,6 +121,13 @@ Status Streams::Begin() {
 void Streams::TakeWindowSize() {
   // ignoring: a terminal that has gone away has no window
   if (input_.is_open()) (void)sys::CopyWindowSize(STDIN_FILENO, output_end_.get());
+}
+
+Status Streams::Check() const {
+  for (const Flow* flow : {&output_, &errors_}) {
+    if (flow->failure()) return Error(*flow->failure()).With("the program's output");
+  }
+  return Ok();
 }
 
 void Streams::Ask(std::span<struct pollfd, kEntries> entries) const {

@@ -27,6 +27,9 @@ class Flow {
   // how many were read. It is closed when one side has ended.
   uint64_t Act(const struct pollfd& ready, uint64_t left);
 
+  // Why what was read could not be written; not that nobody reads it any more.
+  const std::optional<Error>& failure() const { return failure_; }
+
  private:
   // As much as any pipe that can be written to takes at once (PIPE_BUF).
   static constexpr std::size_t kPiece = 4096;
@@ -35,6 +38,7 @@ class Flow {
   int to_ = -1;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;  // of what is not written yet
+  std::optional<Error> failure_;
   std::array<char, kPiece> piece_;
 };
 
@@ -66,6 +70,8 @@ class Streams {
 
   // More was written than the bound; what is above it went nowhere.
   bool exceeded() const { return exceeded_; }
+  // Some of the output could not be written where it should go.
+  Status Check() const;
   // All of the output is where it should go. True only after the cell has ended.
   bool drained() const { return !output_.is_open() && !errors_.is_open(); }
 
@@ -77,6 +83,8 @@ class Streams {
   UniqueFd job_errors_;
   UniqueFd output_end_;  // of the pipe, or the master side
   UniqueFd errors_end_;
+  UniqueFd own_output_;  // where it is written to, if that is not 1 and 2 themselves
+  UniqueFd own_errors_;
   Flow input_;
   Flow output_;
   Flow errors_;

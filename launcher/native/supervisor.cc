@@ -20,6 +20,8 @@ namespace {
 
 // How long init may take to go after it was told that it may.
 constexpr int kGoodbyeTimeoutMs = 2000;
+// How long what a killed cell has said may take to be read.
+constexpr uint64_t kDrainAfterKillMs = 1000;
 
 class Supervisor {
  public:
@@ -97,13 +99,18 @@ Status Supervisor::Kill() {
   return cell_.init().Signal(SIGKILL);
 }
 
-// What the cell has written may still be on its way. A signal says that nobody waits for it.
+// What the cell has written may still be on its way. A signal says that nobody waits for it; else
+// it has the job's time, and a moment where the cell had to be killed.
 Status Supervisor::Drain() {
+  if (outcome_.killed) deadline_us_ = sys::MonotonicUs() + kDrainAfterKillMs * 1000;
   while (!streams_.drained()) {
     std::array<struct pollfd, 1 + Streams::kEntries> watched = {{{signals_, POLLIN, 0}}};
     auto streams = std::span(watched).last<Streams::kEntries>();
     streams_.Ask(streams);
-    TRY(sys::PollAll(watched, -1));
+    if (TRY(sys::PollAll(watched, LeftMs())) == 0 && LeftMs() == 0) {
+      if (!outcome_.killed) outcome_.timed_out = true;
+      return Ok();
+    }
     if (watched[0].revents != 0 && TRY(sys::TakeSignal(signals_)) != SIGWINCH) return Ok();
     streams_.Act(streams);
   }
@@ -181,6 +188,7 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
   }
   TRY(cell_.init().Wait());
   TRY(Drain());
+  TRY(streams_.Check());
   if (streams_.exceeded()) outcome_.output_exceeded = true;
   return outcome_;
 }

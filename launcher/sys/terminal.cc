@@ -10,6 +10,11 @@
 
 namespace taskcell::sys {
 
+bool IsControllingTerminal(int fd) {
+  pid_t session = 0;
+  return ::ioctl(fd, TIOCGSID, &session) == 0;
+}
+
 pid_t ForegroundGroup(int fd) {
   pid_t group = ::tcgetpgrp(fd);
   return group > 0 ? group : 0;

@@ -10,6 +10,10 @@
 
 namespace taskcell::sys {
 
+// True when `fd` is the caller's controlling terminal, also where its session is not visible from
+// here (TIOCGSID).
+bool IsControllingTerminal(int fd);
+
 // tcgetpgrp(3): the process group in the foreground of `fd`; 0 where `fd` is not the caller's
 // controlling terminal, or where that group is not visible from here.
 pid_t ForegroundGroup(int fd);

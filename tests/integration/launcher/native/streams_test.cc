@@ -61,6 +61,33 @@ TEST_F(StreamsTest, TheDeadlineHoldsWhileOutputFlows) {
   EXPECT_EQ(ran.status, 124);
 }
 
+// Nobody reads a pipe that is held open: neither the time limit nor a signal may wait for it.
+TEST_F(StreamsTest, AReaderThatTakesNothingDoesNotKeepTheLauncher) {
+  RunOptions options;
+  options.user = user_;
+  std::string command;
+  for (const std::string& word : Command({"--output-size=100M", "--timeout=500ms",
+                                          "--kill-after=100ms", "--", "/bin/sh", "-c", "yes"}))
+    command += "'" + word + "' ";
+  Outcome ran = test::Run({"/bin/sh", "-c",
+                           "mkfifo " + scratch_ + "/fifo; exec 9<>" + scratch_ + "/fifo; " +
+                               command + ">&9; echo status:$?"},
+                          options);
+  EXPECT_EQ(ran.out, "status:124\n") << ran.err;
+}
+
+TEST_F(StreamsTest, OutputThatCannotBeWrittenIsAFailure) {
+  RunOptions options;
+  options.user = user_;
+  std::string command;
+  for (const std::string& word : Command({"--output-size=1M", "--", "/bin/echo", "hi"}))
+    command += "'" + word + "' ";
+  Outcome ran = test::Run({"/bin/sh", "-c", command + ">/dev/full; echo status:$?"}, options);
+  EXPECT_EQ(ran.out, "status:125\n");
+  EXPECT_THAT(ran.err, HasSubstr("the program's output"));
+  EXPECT_THAT(ran.err, HasSubstr("No space left on device"));
+}
+
 TEST_F(StreamsTest, AReaderThatGoesAwayIsToldToTheProgram) {
   RunOptions options;
   options.user = user_;

@@ -125,6 +125,70 @@ TEST(LaunchTerminalTest, APagerBehindTheProgramHasTheTerminal) {
               testing::AllOf(HasSubstr("pager 200000"), HasSubstr("status:0")));
 }
 
+// A job that tries to have the terminal it was started from without being in its foreground there.
+class BackgroundJobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    TASKCELL_REQUIRE(::geteuid() == 0, "needs root or delegated cgroups");
+    std::string pattern = "/tmp/taskcell-terminal-test-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    path_ = pattern;
+    std::filesystem::permissions(path_, std::filesystem::perms(0755));
+    std::ofstream(path_ + "/job.py") << R"(
+import errno, os, signal, termios
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU, signal.SIGTTIN])
+said = []
+def attempt(name, call):
+  try: call(); said.append(name + ":done")
+  except (OSError, termios.error) as error: said.append(name + ":" + errno.errorcode[error.args[0]])
+try:
+  tty = os.open("/dev/tty", os.O_RDWR)
+  attempt("modes", lambda: termios.tcsetattr(tty, termios.TCSANOW, termios.tcgetattr(tty)))
+  attempt("foreground", lambda: os.tcsetpgrp(tty, os.getpgrp()))
+except OSError as error: said.append("open:" + errno.errorcode[error.errno])
+print(" ".join(said), flush=True)
+)";
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  // What the job says: in the cell, and outside of one (the control).
+  std::string InCell(const std::string& redirection, const std::string& options = "") {
+    return Run(Program("taskcell-launch") + " " + options + " --timeout 10s --ro " + path_ +
+               ":/job -- /usr/bin/python3 /job/job.py" + redirection);
+  }
+  std::string Outside(const std::string& redirection) {
+    return Run("/usr/bin/python3 " + path_ + "/job.py" + redirection);
+  }
+
+ private:
+  std::string Run(const std::string& command) {
+    std::string out = path_ + "/out";
+    OnTerminal shell({"/bin/sh", "-c",
+                      "set -m; " + command + " >" + out + " 2>&1 & wait; cat " + out + " >" + out +
+                          "2; mv " + out + "2 " + out + ".done; sleep 100"});
+    std::ifstream said;
+    for (int waited = 0; waited < 1500 && !said.is_open(); ++waited) {
+      said.open(out + ".done");
+      ::usleep(10'000);
+    }
+    std::string text{std::istreambuf_iterator<char>(said), {}};
+    std::filesystem::remove(out + ".done");
+    return text;
+  }
+  std::string path_;
+};
+
+TEST_F(BackgroundJobTest, WithTheTerminalAsItsInputCanNeitherSetNorTakeIt) {
+  EXPECT_EQ(Outside(""), "modes:done foreground:done\n");
+  EXPECT_EQ(InCell(""), "modes:EPERM foreground:EPERM\n");
+}
+
+TEST_F(BackgroundJobTest, WithItsStreamsElsewhereHasNoTerminal) {
+  EXPECT_EQ(Outside(" </dev/null"), "modes:done foreground:done\n");
+  EXPECT_EQ(InCell(" </dev/null"), "open:ENXIO\n");
+  EXPECT_EQ(InCell(" </dev/null", "--output-size 1M"), "open:ENXIO\n");
+}
+
 // What the job may have changed: modes, and flags of the open files; each is shown to be changed
 // while the job runs (control), and as it was afterwards.
 constexpr char kShow[] =
@@ -193,6 +257,26 @@ TEST_F(SpoiledTerminalTest, AfterTheTimeoutItIsAsItWas) {
   std::string screen = Screen("--timeout 3s", "import time; time.sleep(100)\n");
   ExpectRestored(screen);
   EXPECT_THAT(screen, HasSubstr("status:124"));
+}
+
+// It takes less than it promised, and then nothing.
+TEST(LaunchTerminalTest, ATerminalThatNobodyReadsDoesNotKeepTheLauncher) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root or delegated cgroups");
+  std::string pattern = "/tmp/taskcell-terminal-test-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  std::string status = pattern + "/status";
+  OnTerminal shell({"/bin/sh", "-c",
+                    Program("taskcell-launch") +
+                        " --output-size 100M --timeout 500ms --kill-after 100ms -- /usr/bin/yes; "
+                        "echo $? >" +
+                        status + "; sleep 100"});
+  std::string seen;
+  for (int waited = 0; waited < 1500 && seen.empty(); ++waited) {
+    ::usleep(10'000);
+    std::getline(std::ifstream(status), seen);
+  }
+  EXPECT_EQ(seen, "124");
+  std::filesystem::remove_all(pattern);
 }
 
 // A terminal of the cell's own (--tty).
