@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <thread>
+#include <utility>
 
 #include "launcher/base/text.h"
 #include "launcher/cgroup/events.h"
@@ -17,6 +19,10 @@ namespace taskcell::probe {
 namespace {
 
 constexpr int kKillTimeoutMs = 5000;
+constexpr std::chrono::milliseconds kLookAgain{50};
+
+// How long a task that was told to end waits for an engine that may hang.
+constexpr std::chrono::milliseconds kFarewell{1000};
 
 // Opens a program of the host that the cell gets and plans its mount; the descriptor pins its
 // inode.
@@ -46,13 +52,17 @@ std::vector<std::string> InitCommand(const cell::CellPlan& plan) {
   return command;
 }
 
+Error Died(std::string_view when) {
+  return Error(Kind::kViolation,
+               Text("the container's first process ended before it stood at the gate ", when))
+      .Coded("cell_mismatch");
+}
+
 }  // namespace
 
-Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
-                                                      const EngineInfo& info,
-                                                      const ImageFacts& image, cell::CellPlan plan,
-                                                      const CellPlaces& places,
-                                                      bool check_reported) {
+Result<std::unique_ptr<RunningCell>> DockerCell::Make(EngineClient client, const ImageFacts& image,
+                                                      cell::CellPlan plan, const CellPlaces& places,
+                                                      const Terms& terms) {
   auto init = PlanProgram(places.init_program, kInitMount, &plan).With("taskcell-init");
   if (!init.ok()) return std::move(init).error().Coded("workspace_failed");
   GateDirectory gate_directory = TRY(GateDirectory::Make(places.run_directory));
@@ -62,44 +72,46 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(const Endpoint& endpoint,
 
   // From here on the destructor undoes what was done.
   std::unique_ptr<DockerCell> made(
-      new DockerCell(endpoint, info, std::move(plan), std::move(gate_directory)));
+      new DockerCell(std::move(client), std::move(plan), std::move(gate_directory)));
   made->pins_.push_back(std::move(init).value());
-  auto stand = [&]() -> Status {
-    TRY(made->Create(image));
-    if (check_reported) TRY(made->CheckReported());
-    TRY(made->Start());
-    auto deadline = GateDirectory::Clock::now() + kGateTimeout;
-    TRY(made->FindFirstProcess());
-    auto gate = made->gate_directory_.AcceptFrom(made->host_pid_, made->pidfd_.get(), deadline);
-    if (!gate.ok()) return std::move(gate).error();
-    made->gate_ = std::move(gate).value();
-    return Ok();
-  };
-  Status stands = stand();
+  made->client_.CancelOn(terms.cancel_fd);
+  Status stands = made->StandAtGate(image, terms);
+  made->client_.CancelOn(-1);  // its removal is not to be given up
   if (stands.ok()) return std::unique_ptr<RunningCell>(std::move(made));
   Error error = std::move(stands).error();
   for (const std::string& warning : made->warnings_)
     error.text += Text("; the engine warned: ", warning);
-  Status removed = made->Remove();
+  Status removed = error.code == "stopped" ? made->RemoveIfAnswered() : made->Remove();
   if (!removed.ok()) error.text += Text("; and left behind: ", removed.error().text);
   return error;
+}
+
+Status DockerCell::StandAtGate(const ImageFacts& image, const Terms& terms) {
+  TRY(Create(image, terms.podman));
+  if (terms.check_reported) TRY(CheckReported());
+  TRY(client_.Start(container_));
+  const Clock::time_point deadline = Clock::now() + kGateTimeout;
+  TRY(FindFirstProcess(deadline));
+  gate_ = TRY(gate_directory_.AcceptFrom(host_pid_, pidfd_.get(), deadline, terms.cancel_fd));
+  return Ok();
 }
 
 DockerCell::~DockerCell() {
   (void)Remove();  // ignoring: the engine removes it by itself, and the sweep what is left
 }
 
-Status DockerCell::Create(const ImageFacts& image) {
+Status DockerCell::Create(const ImageFacts& image, bool podman) {
   container_ = ContainerName(plan_.run_id);
   maybe_not_ours_ = true;
   auto created =
-      client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_, info_.podman});
+      client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_, podman});
   if (!created.ok()) {
     Error error = std::move(created).error();
     if (error.code.empty()) error.code = "container_refused";
-    // Where the answer got lost or makes no sense there may be a container. A clear refusal means
-    // there is none of ours: one of that name would be another's.
-    bool unclear = error.code == "docker_unreachable" || error.kind == Kind::kViolation;
+    // Where the answer got lost, was not waited for or makes no sense there may be a container. A
+    // clear refusal means there is none of ours: one of that name would be another's.
+    bool unclear = error.code == "docker_unreachable" || error.code == "stopped" ||
+                   error.kind == Kind::kViolation;
     if (!unclear) container_.clear();
     return error;
   }
@@ -132,9 +144,7 @@ Status DockerCell::CheckReported() {
       .Coded("resource_limits_unenforced");
 }
 
-Status DockerCell::Start() { return client_.Start(container_); }
-
-Status DockerCell::FindFirstProcess() {
+Status DockerCell::FindFirstProcess(Clock::time_point deadline) {
   auto state = client_.Inspect(container_);
   if (!state.ok() && state.error().err == ENOENT) return Died("and the engine removed it");
   if (!state.ok()) return std::move(state).error();
@@ -143,27 +153,27 @@ Status DockerCell::FindFirstProcess() {
   }
   host_pid_ = state->pid;
   auto pidfd = sys::OpenPidfd(host_pid_);
-  if (!pidfd.ok()) return NotHere();
-  pidfd_ = std::move(pidfd).value();
+  if (!pidfd.ok() && pidfd.error().err == ESRCH) return NotHere(deadline);
+  pidfd_ = TRY(std::move(pidfd));
   return Ok();
 }
 
-// There is no process of that id here: it ended meanwhile, or runs on another kernel.
-Error DockerCell::NotHere() {
-  auto again = client_.Inspect(container_);
-  if (!again.ok() || !again->running || again->pid != host_pid_) return Died("and is gone");
+// There is no process of that id here: it runs on another kernel, or it ended, which an engine is
+// told by others and may learn of only later.
+Error DockerCell::NotHere(Clock::time_point deadline) {
+  while (true) {
+    auto again = client_.Inspect(container_);
+    if (!again.ok() && again.error().err != ENOENT) return std::move(again).error();
+    if (!again.ok() || !again->running || again->pid != host_pid_) return Died("and is gone");
+    if (Clock::now() >= deadline) break;
+    std::this_thread::sleep_for(kLookAgain);
+  }
   return Error(Kind::kUnsupported,
                Text("the engine can't share a socket with this host: the process ", host_pid_,
                     " it says it runs is not there; an engine in a virtual machine, on another "
                     "host or with a kernel of its own cannot be used (",
                     client_.endpoint().Describe(), ")"))
       .Coded("docker_unreachable");
-}
-
-Error DockerCell::Died(std::string_view when) {
-  return Error(Kind::kViolation,
-               Text("the container's first process ended before it stood at the gate ", when))
-      .Coded("cell_mismatch");
 }
 
 Result<std::optional<ReportedLimits>> DockerCell::Reported() {
@@ -183,6 +193,18 @@ Status DockerCell::Kill() {
   if (TRY(sys::Poll(pidfd_.get(), POLLIN, kKillTimeoutMs)) != 0) return Ok();
   return Error(Kind::kSystem, Text("process ", host_pid_, " of container ", container_,
                                    " did not end within ", kKillTimeoutMs, " ms of being killed"))
+      .Coded("cleanup_failed");
+}
+
+// For a task that is to end at once: what an engine makes that does not answer now is the sweep's.
+Status DockerCell::RemoveIfAnswered() {
+  if (container_.empty()) return Remove();
+  auto found = client_.Inspect(container_, kFarewell);
+  if (found.ok() || found.error().err == ENOENT) return Remove();
+  std::string name = std::exchange(container_, {});
+  TRY(Remove());
+  return Error(Kind::kSystem, Text("perhaps the container ", name, " (", found.error().text,
+                                   "); `taskcell sweep` removes it when its time is over"))
       .Coded("cleanup_failed");
 }
 

@@ -13,12 +13,17 @@ namespace taskcell::probe {
 // One container made for one run.
 class DockerCell final : public RunningCell {
  public:
-  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate. With
-  // `check_reported` a container that the engine itself says has other limits than asked is not
-  // started (resource_limits_unenforced).
-  static Result<std::unique_ptr<RunningCell>> Make(const Endpoint& endpoint, const EngineInfo& info,
-                                                   const ImageFacts& image, cell::CellPlan plan,
-                                                   const CellPlaces& places, bool check_reported);
+  struct Terms {
+    bool podman = false;
+    bool check_reported = false;  // a container that the engine itself says has other limits than
+                                  // asked is not started (resource_limits_unenforced)
+    int cancel_fd = -1;           // readable, or its other end gone: given up (stopped)
+  };
+
+  // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate.
+  static Result<std::unique_ptr<RunningCell>> Make(EngineClient client, const ImageFacts& image,
+                                                   cell::CellPlan plan, const CellPlaces& places,
+                                                   const Terms& terms);
   ~DockerCell() override;
 
   const cell::CellPlan& plan() const override { return plan_; }
@@ -32,22 +37,21 @@ class DockerCell final : public RunningCell {
   Status Remove() override;
 
  private:
-  DockerCell(const Endpoint& endpoint, const EngineInfo& info, cell::CellPlan plan,
-             GateDirectory gate_directory)
-      : client_(endpoint),
-        info_(info),
+  using Clock = GateDirectory::Clock;
+
+  DockerCell(EngineClient client, cell::CellPlan plan, GateDirectory gate_directory)
+      : client_(std::move(client)),
         plan_(std::move(plan)),
         gate_directory_(std::move(gate_directory)) {}
 
-  Status Create(const ImageFacts& image);
+  Status StandAtGate(const ImageFacts& image, const Terms& terms);
+  Status Create(const ImageFacts& image, bool podman);
   Status CheckReported();
-  Status Start();
-  Status FindFirstProcess();
-  Error Died(std::string_view when);
-  Error NotHere();
+  Status FindFirstProcess(Clock::time_point deadline);
+  Error NotHere(Clock::time_point deadline);
+  Status RemoveIfAnswered();
 
   EngineClient client_;
-  EngineInfo info_;
   cell::CellPlan plan_;
   GateDirectory gate_directory_;
   std::vector<UniqueFd> pins_;

@@ -71,9 +71,11 @@ Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
                          std::end(kPodmanWritable));
   for (cell::PlannedTmpfs& cover : TRY(CoverVolumes(image, plan)))
     plan.tmpfs.push_back(std::move(cover));
-  const bool check_reported = info_.rootless && report_ == Report::kChecked;
-  return DockerCell::Make(client_.endpoint(), info_, image_, std::move(plan), places,
-                          check_reported);
+  DockerCell::Terms terms;
+  terms.podman = info_.podman;
+  terms.check_reported = info_.rootless && report_ == Report::kChecked;
+  terms.cancel_fd = cancel_fd_;
+  return DockerCell::Make(EngineClient(client_.endpoint()), image_, std::move(plan), places, terms);
 }
 
 }  // namespace taskcell::probe

@@ -30,8 +30,12 @@ class DockerEngine : public CellEngine {
                         Report report = Report::kIgnored)
       : client_(std::move(endpoint)), wanted_(wanted), report_(report) {}
 
-  // What is asked of the engine before there is a cell is given up when `fd` becomes readable.
-  void CancelOn(int fd) { client_.CancelOn(fd); }
+  // Until a cell is there, what its making waits for is given up (code stopped) as soon as `fd` is
+  // readable or its other end is gone.
+  void CancelOn(int fd) {
+    cancel_fd_ = fd;
+    client_.CancelOn(fd);
+  }
 
   // Podman only once CheckReachable has heard that it is.
   cell::Engine kind() const override {
@@ -51,6 +55,7 @@ class DockerEngine : public CellEngine {
  private:
   Status CheckFlavour() const;
 
+  int cancel_fd_ = -1;
   EngineClient client_;
   EngineFlavour wanted_;
   Report report_;

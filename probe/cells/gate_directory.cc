@@ -89,9 +89,14 @@ Status GateDirectory::Remove() {
   return Ok();
 }
 
-Result<UniqueFd> GateDirectory::AcceptFrom(pid_t pid, int pidfd, Clock::time_point deadline) {
-  std::array<struct pollfd, 2> wait = {{{listener_.get(), POLLIN, 0}, {pidfd, POLLIN, 0}}};
+Result<UniqueFd> GateDirectory::AcceptFrom(pid_t pid, int pidfd, Clock::time_point deadline,
+                                           int cancel_fd) {
+  std::array<struct pollfd, 3> wait = {
+      {{listener_.get(), POLLIN, 0}, {pidfd, POLLIN, 0}, {cancel_fd, POLLIN, 0}}};
   while (wait[0].revents == 0) {
+    if (wait[2].revents != 0)
+      return Error(Kind::kSystem, "gate: no longer waited for, as asked", ECANCELED)
+          .Coded("stopped");
     if (Clock::now() >= deadline)
       return Mismatch("the cell's first process did not connect in time", ETIMEDOUT);
     if (wait[1].revents != 0) return Mismatch("the cell's first process ended before it connected");

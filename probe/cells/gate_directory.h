@@ -34,9 +34,10 @@ class GateDirectory {
   const cell::PlannedMount& mount() const { return mount_; }
 
   // Waits for the one connection of the process `pid`, which `pidfd` refers to, then closes and
-  // removes the socket: nobody connects a second time. Error code cell_mismatch: another peer, two
-  // connections, the process ended, or nobody came by the deadline.
-  Result<UniqueFd> AcceptFrom(pid_t pid, int pidfd, Clock::time_point deadline);
+  // removes the socket: nobody connects a second time. Error codes: cell_mismatch: another peer,
+  // two connections, the process ended, or nobody came by the deadline; stopped: `cancel_fd` (-1:
+  // none) became readable or its other end is gone.
+  Result<UniqueFd> AcceptFrom(pid_t pid, int pidfd, Clock::time_point deadline, int cancel_fd = -1);
 
   // Removes what is left on disk. Idempotent.
   Status Remove();

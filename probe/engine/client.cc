@@ -128,20 +128,24 @@ Status EngineClient::Start(const std::string& id) {
   return Ok();
 }
 
-Result<std::string> EngineClient::InspectText(const std::string& id) {
-  HttpAnswer answer = TRY(Call("GET", ContainerPath(id, "/json")));
+Result<std::string> EngineClient::InspectText(const std::string& id,
+                                              std::chrono::milliseconds timeout) {
+  HttpAnswer answer = TRY(Call("GET", ContainerPath(id, "/json"), {}, timeout));
   if (answer.status == kOk) return std::move(answer.body);
   Error error = Refused("container inspect", answer, "docker_unreachable");
   if (answer.status == kNotFound) error.err = ENOENT;
   return error;
 }
 
-Result<ContainerAnswer> EngineClient::Inspect(const std::string& id) {
-  return ParseContainer(TRY(InspectText(id))).With(Text("engine at ", endpoint().Describe()));
+Result<ContainerAnswer> EngineClient::Inspect(const std::string& id,
+                                              std::chrono::milliseconds timeout) {
+  return ParseContainer(TRY(InspectText(id, timeout)))
+      .With(Text("engine at ", endpoint().Describe()));
 }
 
 Result<ReportedLimits> EngineClient::InspectLimits(const std::string& id) {
-  return ParseReportedLimits(TRY(InspectText(id))).With(Text("engine at ", endpoint().Describe()));
+  return ParseReportedLimits(TRY(InspectText(id, kEngineCallTimeout)))
+      .With(Text("engine at ", endpoint().Describe()));
 }
 
 Result<std::string> EngineClient::ImportImage(const std::string& archive, const std::string& name,

@@ -18,6 +18,8 @@ class EngineClient {
   explicit EngineClient(Endpoint endpoint) : http_(std::move(endpoint)) {}
 
   const Endpoint& endpoint() const { return http_.endpoint(); }
+
+  // As HttpClient::CancelOn: any call may then fail with the code stopped.
   void CancelOn(int fd) { http_.CancelOn(fd); }
 
   // Asks /_ping, and /version where that does not settle it. Codes: docker_unreachable (no answer,
@@ -35,8 +37,10 @@ class EngineClient {
   // Code container_create_failed.
   Status Start(const std::string& id);
 
-  // kViolation or docker_unreachable as usual; err ENOENT when there is no such container.
-  Result<ContainerAnswer> Inspect(const std::string& id);
+  // kViolation or docker_unreachable as usual; err ENOENT when there is no such container. Waits no
+  // longer than `timeout` for the answer.
+  Result<ContainerAnswer> Inspect(const std::string& id,
+                                  std::chrono::milliseconds timeout = kEngineCallTimeout);
 
   // What the engine says the container's limits are. Errors as Inspect.
   Result<ReportedLimits> InspectLimits(const std::string& id);
@@ -73,7 +77,7 @@ class EngineClient {
  private:
   Result<HttpAnswer> Call(const char* method, const std::string& target, std::string body = {},
                           std::chrono::milliseconds timeout = kEngineCallTimeout);
-  Result<std::string> InspectText(const std::string& id);
+  Result<std::string> InspectText(const std::string& id, std::chrono::milliseconds timeout);
   Error Refused(const std::string& what, const HttpAnswer& answer, std::string_view code) const;
 
   HttpClient http_;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "launcher/base/defer.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 #include "launcher/sys/file.h"
@@ -62,11 +63,30 @@ std::size_t TakeHeader(char* data, std::size_t size, std::size_t count, void* us
   return bytes;
 }
 
-// libcurl asks about once a second whether to go on; anything but 0 ends the call.
-int AskCancel(void* user, curl_off_t /*total*/, curl_off_t /*now*/, curl_off_t /*upload_total*/,
-              curl_off_t /*upload_now*/) {
-  Result<short> asked = sys::Poll(*static_cast<const int*>(user), POLLIN, 0);
-  return !asked.ok() || asked.value() != 0 ? 1 : 0;
+bool IsCancelled(int fd) {
+  if (fd < 0) return false;
+  Result<short> asked = sys::Poll(fd, POLLIN, 0);
+  return !asked.ok() || asked.value() != 0;
+}
+
+// curl_easy_perform(3), given up as soon as `cancel_fd` says so.
+CURLcode Perform(CURLM* multi, CURL* curl, int cancel_fd) {
+  constexpr int kLookMs = 1000;  // libcurl waits no longer than to the next of its own time limits
+  if (curl_multi_add_handle(multi, curl) != CURLM_OK) return CURLE_FAILED_INIT;
+  Defer take_back([&] { (void)curl_multi_remove_handle(multi, curl); });  // ignoring: it was added
+  struct curl_waitfd cancel = {cancel_fd, CURL_WAIT_POLLIN, 0};
+  const unsigned waited_for = cancel_fd >= 0 ? 1 : 0;
+  int running = 1;
+  while (true) {
+    if (IsCancelled(cancel_fd)) return CURLE_ABORTED_BY_CALLBACK;
+    if (curl_multi_perform(multi, &running) != CURLM_OK) return CURLE_FAILED_INIT;
+    if (running == 0) break;
+    if (curl_multi_poll(multi, &cancel, waited_for, kLookMs, nullptr) != CURLM_OK)
+      return CURLE_FAILED_INIT;
+  }
+  int more = 0;
+  const CURLMsg* done = curl_multi_info_read(multi, &more);
+  return done == nullptr ? CURLE_FAILED_INIT : done->data.result;
 }
 
 using HeaderList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
@@ -103,13 +123,15 @@ std::string ConnectRemedy(int os_error, std::string_view socket_path) {
 }  // namespace
 
 struct HttpClient::Handle {
-  Handle() : curl(curl_easy_init()) {}
+  Handle() : curl(curl_easy_init()), multi(curl_multi_init()) {}
   ~Handle() {
     if (curl != nullptr) curl_easy_cleanup(curl);
+    if (multi != nullptr) (void)curl_multi_cleanup(multi);  // ignoring: nothing is left in it
   }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   CURL* curl;
+  CURLM* multi;  // holds the live connection
 };
 
 HttpClient::HttpClient(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
@@ -122,8 +144,9 @@ HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 
 Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   CURL* curl = handle_->curl;
-  if (curl == nullptr) return Error(Kind::kInternal, "libcurl gave no handle");
-  curl_easy_reset(curl);  // keeps the live connection
+  if (curl == nullptr || handle_->multi == nullptr)
+    return Error(Kind::kInternal, "libcurl gave no handle");
+  curl_easy_reset(curl);
   Intake intake;
   std::string url = "http://engine" + request.target;
   HeaderList headers(nullptr, &curl_slist_free_all);
@@ -153,13 +176,8 @@ Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &intake);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &TakeHeader);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &intake);
-  if (cancel_fd_ >= 0) {
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &AskCancel);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &cancel_fd_);
-  }
 
-  CURLcode code = curl_easy_perform(curl);
+  CURLcode code = Perform(handle_->multi, curl, cancel_fd_);
   if (code != CURLE_OK) {
     if (intake.overflow) {
       return Error(Kind::kViolation, Text("engine at ", endpoint_.Describe(), ": the answer to ",

@@ -41,8 +41,8 @@ class HttpClient {
 
   const Endpoint& endpoint() const { return endpoint_; }
 
-  // From now on a call is given up, with code stopped, within about a second of `fd` becoming
-  // readable; -1: never.
+  // From now on a call is given up, with code stopped, as soon as `fd` is readable or its other end
+  // is gone; -1: never.
   void CancelOn(int fd) { cancel_fd_ = fd; }
 
   // Any status is an answer. An Error (code docker_unreachable, naming the endpoint, its source and

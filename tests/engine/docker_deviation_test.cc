@@ -279,7 +279,7 @@ TEST_F(DockerCellTest, AFirstProcessOfTheEnginesOwnIsNoCell) {
     ASSERT_FALSE(made.ok());
     EXPECT_TRUE(request_changed_);
     EXPECT_EQ(made.error().code, "cell_mismatch") << made.error().text;
-    EXPECT_EQ(ContainersLeft(), 0U);
+    EXPECT_TRUE(NoContainerIsLeft());
   }
 }
 

@@ -9,6 +9,7 @@
 #include "launcher/sys/random.h"
 #include "probe/engine/client.h"
 #include "tests/support/as_test_user.h"
+#include "tests/support/wait_for.h"
 
 namespace taskcell::test {
 namespace {
@@ -114,6 +115,10 @@ std::size_t DockerTest::ContainersLeft() {
   auto listed = client.ListTasks(home_label_);
   EXPECT_TRUE(listed.ok());
   return listed.ok() ? listed->size() : 0;
+}
+
+bool DockerTest::NoContainerIsLeft() {
+  return WaitFor([this] { return ContainersLeft() == 0; });
 }
 
 }  // namespace taskcell::test

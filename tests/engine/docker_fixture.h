@@ -39,6 +39,8 @@ class DockerTest : public testing::Test {
 
   // The containers that carry this test's home label now.
   std::size_t ContainersLeft();
+  // That there are none: the engine's list may still name one that it no longer knows.
+  bool NoContainerIsLeft();
 
   std::string socket_;
   std::string actor_;    // path of the cell actor

@@ -71,7 +71,7 @@ TEST_F(DockerGateTest, TheDestructorKillsAndRemoves) {
   auto made = Make();
   ASSERT_TRUE(made.ok()) << made.error().text;
   made.value().reset();
-  EXPECT_EQ(ContainersLeft(), 0U);
+  EXPECT_TRUE(NoContainerIsLeft());
 }
 
 TEST_F(DockerGateTest, TwoConnectionsAreAMismatch) {

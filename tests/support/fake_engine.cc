@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 
 namespace taskcell::test {
 namespace {
@@ -46,6 +47,7 @@ FakeEngine::FakeEngine(Handler handler) : handler_(std::move(handler)) {
 FakeEngine::~FakeEngine() {
   stop_ = true;
   thread_.join();
+  for (std::thread& connection : connections_) connection.join();
   ::unlink(socket_path_.c_str());
   ::rmdir(directory_.c_str());
 }
@@ -60,11 +62,14 @@ void FakeEngine::Serve() {
     struct pollfd entry = {listener_.get(), POLLIN, 0};
     if (::poll(&entry, 1, kTickMs) <= 0) continue;
     UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (connection.valid()) ServeOne(connection.get());
+    if (!connection.valid()) continue;
+    connections_.emplace_back(
+        [this, taken = std::move(connection)]() mutable { ServeOne(std::exchange(taken, {})); });
   }
 }
 
-void FakeEngine::ServeOne(int connection) {
+void FakeEngine::ServeOne(const UniqueFd& owner) {
+  const int connection = owner.get();
   std::string data;
   std::size_t head = std::string::npos;
   if (!ReadUntil(connection, data, [&] { return (head = data.find("\r\n\r\n")) != data.npos; }))

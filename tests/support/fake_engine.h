@@ -12,7 +12,8 @@
 namespace taskcell::test {
 
 // A unix stream socket that answers each HTTP request with raw bytes of the test's choice, so that
-// answers no real engine would give can be given. One request a connection.
+// answers no real engine would give can be given. One request a connection; each connection has a
+// thread of its own, so that one may hang while others are answered.
 class FakeEngine {
  public:
   struct Request {
@@ -36,7 +37,7 @@ class FakeEngine {
 
  private:
   void Serve();
-  void ServeOne(int connection);
+  void ServeOne(const UniqueFd& owner);
 
   Handler handler_;
   std::string directory_;
@@ -45,6 +46,7 @@ class FakeEngine {
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::vector<Request> requests_;
+  std::vector<std::thread> connections_;  // of thread_ alone while that runs
   std::thread thread_;
 };
 

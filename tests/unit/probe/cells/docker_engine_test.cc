@@ -6,11 +6,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <future>
 #include <map>
 #include <ostream>
 #include <set>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "probe/engine/create_request.h"
 #include "tests/support/fake_engine.h"
 
 namespace taskcell::probe {
@@ -302,6 +307,117 @@ TEST(DockerEngineTest, AnEngineWhoseProcessesAreNotHereIsUnreachable) {
   EXPECT_EQ(made.error.code, "docker_unreachable") << made.error.text;
   EXPECT_NE(made.error.text.find("can't share a socket with this host"), std::string::npos);
   EXPECT_NE(made.error.text.find("from a test"), std::string::npos);
+}
+
+// A container's state as it is told one inspection after the other, the last for ever.
+class Inspections {
+ public:
+  explicit Inspections(std::vector<std::string> states) : states_(std::move(states)) {}
+  std::string Next() {
+    const std::string& state = states_[std::min(told_++, states_.size() - 1)];
+    return state.empty() ? FakeEngine::Answer(404, "{}")
+                         : FakeEngine::Answer(200, Text(R"({"Id":"c0ffee","State":)", state, "}"));
+  }
+  std::size_t told() const { return told_; }
+
+ private:
+  std::vector<std::string> states_;
+  std::size_t told_ = 0;
+};
+
+// An engine learns from others that a process of its ended, and then says for a while that it runs.
+TEST(DockerEngineTest, AFirstProcessThatEndedBeforeTheEngineKnowsIsAMismatch) {
+  const std::string running = R"({"Status":"running","Running":true,"Pid":2147483000})";
+  for (const std::string& later :
+       {std::string(R"({"Status":"exited","Pid":0})"), std::string(),
+        std::string(R"({"Status":"running","Running":true,"Pid":2147483001})")}) {
+    Inspections inspections({running, running, running, later});
+    auto answers = Rootless("");
+    FakeEngine fake([&](const FakeEngine::Request& request) {
+      if (request.target.ends_with("/containers/c0ffee/json")) return inspections.Next();
+      return Answers(answers)(request);
+    });
+    const Made made = MakeOn(fake, DockerEngine::Report::kIgnored);
+    EXPECT_EQ(made.error.code, "cell_mismatch") << later << ": " << made.error.text;
+    EXPECT_EQ(inspections.told(), 4U);
+  }
+}
+
+// An engine in which one call hangs, until the test lets it go, when somebody had asked for the
+// end.
+class HangingEngine {
+ public:
+  HangingEngine(std::string call, bool all_hang)
+      : call_(std::move(call)), all_hang_(all_hang), pipe_(sys::MakePipe().value()) {}
+  ~HangingEngine() { release_.set_value(); }
+
+  Error Make() {
+    DockerEngine engine(Endpoint{fake_.socket_path(), "a test", {}});
+    engine.CancelOn(pipe_.read_end.get());
+    char pattern[] = "/tmp/taskcell-make-XXXXXX";
+    EXPECT_NE(::mkdtemp(pattern), nullptr);
+    auto made = engine.Make(Plan(), PlacesIn(pattern));
+    EXPECT_EQ(::rmdir(pattern), 0) << "something was left in the run directory";
+    EXPECT_FALSE(made.ok());
+    return made.ok() ? Error(Kind::kInternal, "made") : made.error();
+  }
+  bool Removed() {
+    auto requests = fake_.requests();
+    return std::any_of(requests.begin(), requests.end(),
+                       [](const auto& request) { return request.method == "DELETE"; });
+  }
+
+ private:
+  std::string Answer(const FakeEngine::Request& request) {
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    if (hangs_ ? all_hang_ : Text(request.method, " ", path).ends_with(call_)) {
+      hangs_ = true;
+      (void)sys::WriteAll(pipe_.write_end.get(), "x");
+      released_.wait();
+    }
+    return Answers(answers_)(request);
+  }
+
+  const std::string call_;
+  const bool all_hang_;
+  std::map<std::string, std::string> answers_ = Inspected();
+  sys::Pipe pipe_;
+  std::atomic<bool> hangs_ = false;
+  std::promise<void> release_;
+  std::shared_future<void> released_ = release_.get_future().share();
+  FakeEngine fake_{[this](const FakeEngine::Request& request) { return Answer(request); }};
+
+  static std::map<std::string, std::string> Inspected() {
+    const std::string state =
+        Text(R"({"Id":"c0ffee","State":{"Status":"created"},"Config":{"Labels":{)"
+             R"("com.duduclaw.task-sandbox.run":")",
+             std::string(32, 'a'), R"("}}})");
+    auto answers = Rootless(state);
+    answers[Text("GET /containers/", ContainerName(std::string(32, 'a')), "/json")] =
+        FakeEngine::Answer(200, state);
+    return answers;
+  }
+};
+
+TEST(DockerEngineTest, ACancelReachesEveryCallThatMakesACellAndWhatWasMadeIsRemoved) {
+  for (const char* call : {"/containers/create", "/containers/c0ffee/start"}) {
+    HangingEngine engine(call, false);
+    const Error error = engine.Make();
+    EXPECT_EQ(error.code, "stopped") << call << ": " << error.text;
+    EXPECT_EQ(error.text.find("left behind"), std::string::npos) << error.text;
+    EXPECT_TRUE(engine.Removed()) << call;
+  }
+}
+
+TEST(DockerEngineTest, AnEngineThatAnswersNothingAnyMoreIsNotWaitedForAfterACancel) {
+  for (const char* call : {"/containers/create", "/containers/c0ffee/start"}) {
+    HangingEngine engine(call, true);
+    const Error error = engine.Make();
+    EXPECT_EQ(error.code, "stopped") << call << ": " << error.text;
+    EXPECT_NE(error.text.find("no whole answer within 1000 ms"), std::string::npos) << error.text;
+    EXPECT_NE(error.text.find("`taskcell sweep` removes it"), std::string::npos) << error.text;
+    EXPECT_FALSE(engine.Removed()) << call;
+  }
 }
 
 TEST(DockerEngineTest, PodmanIsAskedForATmpfsAsItTakesOneAndGivenNoPlaceForItsOwn) {

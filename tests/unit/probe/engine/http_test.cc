@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <future>
 
 #include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
@@ -110,17 +111,30 @@ TEST(HttpClientTest, AnEngineThatHangsIsLeftAfterTheTimeLimit) {
 }
 
 TEST(HttpClientTest, ACallToAnEngineThatHangsIsGivenUpWhenSomebodyAsks) {
-  FakeEngine engine([](const FakeEngine::Request&) {
-    ::usleep(3'000'000);
-    return FakeEngine::Answer(200, "late");
-  });
-  sys::Pipe pipe = sys::MakePipe().value();
-  HttpClient client(Endpoint{engine.socket_path(), "a test", {}});
-  client.CancelOn(pipe.read_end.get());
-  pipe.write_end.Reset();
-  Result<HttpAnswer> answer = client.Call({"GET", "/x", {}});
-  ASSERT_FALSE(answer.ok());
-  EXPECT_EQ(answer.error().code, "stopped");
+  for (bool by_closing : {false, true}) {
+    sys::Pipe pipe = sys::MakePipe().value();
+    std::promise<void> release;
+    FakeEngine engine([&, released = release.get_future().share()](const FakeEngine::Request&) {
+      if (by_closing) {
+        pipe.write_end.Reset();
+      } else {
+        EXPECT_TRUE(sys::WriteAll(pipe.write_end.get(), "x").ok());
+      }
+      released.wait();
+      return FakeEngine::Answer(200, "late");
+    });
+    HttpClient client(Endpoint{engine.socket_path(), "a test", {}});
+    client.CancelOn(pipe.read_end.get());
+    Result<HttpAnswer> answer = client.Call({"GET", "/x", {}});
+    release.set_value();
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.error().code, "stopped") << answer.error().text;
+    // Whoever asked already is not made to wait for another one.
+    EXPECT_EQ(client.Call({"GET", "/y", {}}).error().code, "stopped");
+    EXPECT_EQ(engine.requests().size(), 1U);
+    client.CancelOn(-1);
+    EXPECT_EQ(client.Call({"GET", "/z", {}})->body, "late");
+  }
 }
 
 TEST(HttpClientTest, ABodyOfTheBoundIsTakenAndOneByteMoreIsNot) {
