@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -21,6 +22,16 @@ struct AuditEvent {
 };
 
 using WallClock = std::chrono::system_clock;
+
+// The moment so long after 1970 began, whatever a ledger says: at least 1970, at most 2255, which
+// the clock can hold.
+template <typename Period>
+WallClock::time_point MomentOf(std::chrono::duration<int64_t, Period> since_1970) {
+  using Duration = std::chrono::duration<int64_t, Period>;
+  constexpr std::chrono::seconds kLatest{9'000'000'000};
+  return WallClock::time_point(
+      std::clamp(since_1970, Duration::zero(), std::chrono::duration_cast<Duration>(kLatest)));
+}
 
 // RFC 3339 in UTC with microseconds and the offset spelt out: "2026-10-02T08:15:30.123456+00:00".
 std::string Rfc3339(WallClock::time_point time);

@@ -17,11 +17,6 @@ AccountState StateOf(const Account& account, const std::vector<AccountState>& st
   return found == states.end() ? AccountState() : *found;
 }
 
-std::string TimeText(int64_t unix_s) {
-  constexpr int64_t kLatest = 9'000'000'000;  // the clock ends in 2262, whatever a ledger says
-  return Rfc3339(WallClock::time_point(std::chrono::seconds(std::min(unix_s, kLatest))));
-}
-
 struct Candidate {
   const Account* account;
   AccountState state;
@@ -56,7 +51,8 @@ Result<std::vector<Account>> OrderAccounts(const std::vector<Account>& fitting,
       ready.push_back({&account, std::move(state)});
     } else if (named++ < kMaxNamed) {
       waiting += Text(waiting.empty() ? "" : "; ", "account `", Printable(account.id),
-                      "`: ", state.cooling_because, ", until ", TimeText(state.cooling_until));
+                      "`: ", state.cooling_because, ", until ",
+                      Rfc3339(MomentOf(std::chrono::seconds(state.cooling_until))));
     }
   }
   if (ready.empty())
