@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <string_view>
 
 #include "launcher/base/text.h"
 #include "launcher/native/check.h"
@@ -10,7 +11,7 @@
 #include "launcher/native/gateway_mode.h"
 #include "launcher/native/options.h"
 #include "launcher/native/supervisor.h"
-#include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
 
@@ -18,14 +19,16 @@ namespace {
 
 using taskcell::native::Options;
 
+int Show(std::string_view text) {
+  return taskcell::sys::PrintOutput("taskcell-launch", text) ? 0 : 1;
+}
+
 int Run(const Options& options) {
   switch (options.mode) {
     case Options::Mode::kHelp:
-      return taskcell::sys::WriteAll(STDOUT_FILENO, taskcell::native::kUsage).ok() ? 0 : 1;
+      return Show(taskcell::native::kUsage);
     case Options::Mode::kVersion:
-      return taskcell::sys::WriteAll(STDOUT_FILENO, "taskcell-launch " TASKCELL_VERSION "\n").ok()
-                 ? 0
-                 : 1;
+      return Show("taskcell-launch " TASKCELL_VERSION "\n");
     case Options::Mode::kGateway:
       return taskcell::native::RunForGateway(options);
     case Options::Mode::kCheck:

@@ -1,8 +1,10 @@
 // taskcell-probe: what a host enforces, what is in the way, and what delegates limits to a user.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
+#include <sstream>
 
+#include "launcher/base/text.h"
+#include "launcher/sys/output.h"
 #include "probe/cli/attack_command.h"
 #include "probe/cli/cgroup_command.h"
 #include "probe/cli/collect_command.h"
@@ -10,6 +12,7 @@
 #include "probe/cli/host_command.h"
 #include "probe/cli/live_command.h"
 #include "probe/cli/mounts_command.h"
+#include "probe/cli/output.h"
 
 namespace {
 
@@ -108,6 +111,16 @@ void AddMountsOptions(CLI::App& app, MountsOptions& options) {
   app.add_flag("-0", options.null_list, "Print the safe paths, each ended by a NUL byte");
 }
 
+// What the parser says instead of a command: help, the version, or what is wrong.
+int Answer(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream ignored;
+  if (app.exit(error, out, ignored) == 0)
+    return taskcell::probe::Print(out.str()) ? 0 : taskcell::probe::kExitUnknown;
+  return taskcell::probe::Complain(taskcell::Error(
+      taskcell::Kind::kUsage, taskcell::Text(error.what(), "; see taskcell-probe --help")));
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{
       "Tells whether this host really enforces limits for a rootless container, and if not, "
@@ -159,7 +172,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : taskcell::probe::kExitUsage;
+    return Answer(app, error);
   }
   if (cgroup->parsed()) return taskcell::probe::CgroupCommand(cgroup_options);
   if (collect->parsed()) return taskcell::probe::CollectCommand(collect_options);
@@ -174,10 +187,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  taskcell::Status streams = taskcell::sys::PrepareStreams();
+  if (!streams.ok()) return taskcell::probe::Complain(streams.error());
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {
-    (void)std::fprintf(stderr, "taskcell-probe: %s\n", error.what());  // ignoring: nobody is left
-    return taskcell::probe::kExitUnknown;
+    return taskcell::probe::Complain(taskcell::Error(taskcell::Kind::kSystem, error.what()));
   }
 }

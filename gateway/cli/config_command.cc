@@ -51,7 +51,7 @@ int ConfigCheckCommand(const std::string& home_option, bool json) {
   const Environment environment = ProcessEnvironment();
   Result<Home> home = OpenChosenHome(home_option, environment);
   if (!home.ok()) {
-    PutLine(STDERR_FILENO, Text("taskcell: ", home.error().text));
+    Tell(home.error().text);
     return kUsage;
   }
   const std::vector<ConfigProblem> problems = CheckConfiguration(home.value(), environment);

@@ -1,7 +1,5 @@
 #include "gateway/cli/doctor_command.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <ctime>
 #include <set>
@@ -192,7 +190,8 @@ std::string_view StateName(RowState state) {
   return "";
 }
 
-void Print(const DoctorReport& report) {
+std::string TableOf(const DoctorReport& report) {
+  std::string table;
   std::size_t width = 0;
   for (const DoctorRow& row : report.rows) width = std::max(width, row.id.size());
   constexpr std::size_t kStateWidth = 6;
@@ -203,12 +202,12 @@ void Print(const DoctorReport& report) {
     state.resize(kStateWidth, ' ');
     std::string lead = Text(id, "  ", state);
     for (std::string_view line : Split(row.text, '\n')) {
-      PutLine(STDOUT_FILENO, Text(lead, Printable(line)));
+      table += Text(lead, Printable(line), "\n");
       lead.assign(lead.size(), ' ');
     }
   }
-  PutLine(STDOUT_FILENO, report.refused ? "an agent whose sandbox is on would be refused now"
-                                        : "no agent whose sandbox is on would be refused now");
+  return Text(table, report.refused ? "an" : "no",
+              " agent whose sandbox is on would be refused now\n");
 }
 
 std::string Json(const Home& home, const DoctorReport& report) {
@@ -220,7 +219,7 @@ std::string Json(const Home& home, const DoctorReport& report) {
     json.Key("text").String(row.text).Close('}');
   }
   json.Close(']').Close('}');
-  return json.text();
+  return json.text() + "\n";
 }
 
 }  // namespace
@@ -236,15 +235,11 @@ int DoctorCommand(const std::string& home_option, bool json) {
   Result<Home> home = host.ok() ? OpenChosenHome(home_option, host.value()->get().environment)
                                 : Result<Home>(host.error());
   if (!home.ok()) {
-    PutLine(STDERR_FILENO, Text("taskcell: ", Printable(home.error().text)));
+    Tell(Printable(home.error().text));
     return kUsage;
   }
   const DoctorReport report = Diagnose(home.value(), host.value()->get());
-  if (json) {
-    PutLine(STDOUT_FILENO, Json(home.value(), report));
-  } else {
-    Print(report);
-  }
+  if (!PrintOutput(json ? Json(home.value(), report) : TableOf(report))) return kUsage;
   return report.refused ? kRefused : 0;
 }
 

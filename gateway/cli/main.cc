@@ -1,7 +1,4 @@
 // taskcell: the command line client.
-#include <unistd.h>
-
-#include <csignal>
 #include <exception>
 
 #include "gateway/cli/command_line.h"
@@ -12,7 +9,6 @@
 #include "gateway/cli/sweep_command.h"
 #include "gateway/cli/tasks_command.h"
 #include "gateway/cli/team_gate_command.h"
-#include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
 
 namespace {
@@ -27,7 +23,7 @@ int Main(int argc, char** argv) {
     case gateway::CommandLine::What::kPrint:
       return gateway::PrintOutput(line.text) ? 0 : 1;
     case gateway::CommandLine::What::kRefuse:
-      gateway::PutLine(STDERR_FILENO, taskcell::Text("taskcell: ", line.text));
+      gateway::Tell(line.text);
       return kUsage;
     case gateway::CommandLine::What::kConfigCheck:
       return gateway::ConfigCheckCommand(options.home, options.json);
@@ -51,22 +47,17 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   constexpr int kUsage = 2;
-  if (!taskcell::sys::AccessMode(STDOUT_FILENO).ok()) {
-    gateway::PutLine(STDERR_FILENO,
-                     "taskcell: standard output is closed: a reply would have nowhere to go");
+  taskcell::Status streams = taskcell::sys::PrepareStreams();
+  if (!streams.ok()) {
+    gateway::Tell(streams.error().text);
     return kUsage;
   }
-  // Before anything else is opened: a descriptor of ours must never become 0 or 2.
-  if (!taskcell::sys::FillStandardStreams().ok()) return 1;
-  // A file that may not grow, or a reader that is gone, is a failed write like any other.
-  (void)std::signal(SIGXFSZ, SIG_IGN);  // ignoring: cannot fail for these
-  (void)std::signal(SIGPIPE, SIG_IGN);
   // Descriptors of ours, up to what nobody here could raise.
   (void)taskcell::sys::RaiseResourceLimit(RLIMIT_NOFILE);  // ignoring: then the soft one holds
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {
-    gateway::PutLine(STDERR_FILENO, taskcell::Text("taskcell: ", error.what()));
+    gateway::Tell(error.what());
     return 1;
   }
 }

@@ -1,24 +1,18 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <string_view>
 
-#include "launcher/base/text.h"
-#include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 
 namespace taskcell::gateway {
 
-// Writes one line for a person. A failure is not told: nobody is left to be told.
-inline void PutLine(int fd, std::string_view line) { (void)sys::WriteAll(fd, Text(line, "\n")); }
-
 // Writes to standard output what was asked for; false, and told on standard error, where not all of
 // it could be written.
-inline bool PrintOutput(std::string_view text) {
-  Status written = sys::WriteAll(STDOUT_FILENO, text);
-  if (!written.ok())
-    PutLine(STDERR_FILENO, Text("taskcell: standard output: ", written.error().text));
-  return written.ok();
+[[nodiscard]] inline bool PrintOutput(std::string_view text) {
+  return sys::PrintOutput("taskcell", text);
 }
+
+// Says a line to a person, on standard error.
+inline void Tell(std::string_view line) { sys::PrintMessage("taskcell", line); }
 
 }  // namespace taskcell::gateway

@@ -43,9 +43,7 @@ Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
   UniqueFd cancel = TRY(sys::CatchTermination());
   std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make(cancel.get()));
   if (::isatty(STDERR_FILENO) == 1) {
-    host->get().report_progress = [](std::string_view line) {
-      PutLine(STDERR_FILENO, Text("taskcell: ", line));
-    };
+    host->get().report_progress = [](std::string_view line) { Tell(line); };
   }
   Result<std::string> home = ChooseHome(options.home, host->get().environment);
   if (!home.ok()) return std::move(home).error().Coded("workspace_failed");
@@ -56,16 +54,13 @@ Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
 
 // What a terminal or a log gets of an answer, beside the reply.
 void Explain(const TaskAnswer& answer) {
-  for (const std::string& warning : answer.warnings)
-    PutLine(STDERR_FILENO, Text("taskcell: warning: ", Printable(warning)));
-  if (answer.step_limit)
-    PutLine(STDERR_FILENO, "taskcell: the step limit was reached: this is the last text before it");
+  for (const std::string& warning : answer.warnings) Tell(Text("warning: ", Printable(warning)));
+  if (answer.step_limit) Tell("the step limit was reached: this is the last text before it");
   if (answer.ok()) return;
-  PutLine(STDERR_FILENO, Text("taskcell: ", answer.code, ": ", Printable(answer.message)));
-  if (!answer.receipt_path.empty())
-    PutLine(STDERR_FILENO, Text("taskcell: receipt: ", Printable(answer.receipt_path)));
+  Tell(Text(answer.code, ": ", Printable(answer.message)));
+  if (!answer.receipt_path.empty()) Tell(Text("receipt: ", Printable(answer.receipt_path)));
   if (!answer.detail.empty() && answer.message.find(answer.detail) == std::string::npos)
-    PutLine(STDERR_FILENO, Text("taskcell: detail: ", Printable(answer.detail)));
+    Tell(Text("detail: ", Printable(answer.detail)));
 }
 
 // What goes to standard output: one JSON object, or the reply, or nothing.
@@ -124,8 +119,7 @@ int RunCommand(const RunOptions& options) {
   Result<TaskAnswer> result = RunAndCatch(options, home_path);
   const TaskAnswer answer = result.ok() ? std::move(result).value() : AnswerFor(result.error());
   Explain(answer);
-  if (!answer.ok() && !home_path.empty())
-    PutLine(STDERR_FILENO, Text("taskcell: home: ", Printable(home_path)));
+  if (!answer.ok() && !home_path.empty()) Tell(Text("home: ", Printable(home_path)));
   if (!PrintOutput(OutputOf(answer, options.json))) return kFailed;
   return ExitStatus(answer.code);
 }

@@ -1,7 +1,5 @@
 #include "gateway/cli/sweep_command.h"
 
-#include <unistd.h>
-
 #include <ctime>
 
 #include "gateway/cli/home_option.h"
@@ -41,19 +39,24 @@ void PutIds(JsonText& json, std::string_view key, const std::vector<std::string>
   json.Close(']');
 }
 
-void Print(const SweepReport& report, bool dry_run) {
+std::string ListOf(const SweepReport& report, bool dry_run) {
   const char* removed = dry_run ? "would be removed" : "removed";
-  if (report.never_ran) PutLine(STDOUT_FILENO, "no task ever ran in this home");
+  std::string list;
+  if (report.never_ran) list += "no task ever ran in this home\n";
   for (const std::string& id : report.interrupted)
-    PutLine(STDOUT_FILENO, Text("task ", id, dry_run ? ": was interrupted" : ": interrupted"));
+    list += Text("task ", id, dry_run ? ": was interrupted\n" : ": interrupted\n");
   for (const std::string& id : report.containers)
-    PutLine(STDOUT_FILENO, Text("container ", id, ": ", removed));
+    list += Text("container ", id, ": ", removed, "\n");
   for (const std::string& id : report.directories)
-    PutLine(STDOUT_FILENO, Text("run directory ", id, ": ", removed));
-  for (const std::string& note : report.notes)
-    PutLine(STDERR_FILENO, Text("taskcell: ", Printable(note)));
+    list += Text("run directory ", id, ": ", removed, "\n");
+  return list;
+}
+
+// What went wrong, beside a list.
+void Explain(const SweepReport& report) {
+  for (const std::string& note : report.notes) Tell(Printable(note));
   for (const auto& [reason, count] : report.failures)
-    PutLine(STDERR_FILENO, Text("taskcell: cleanup_failed: ", reason, " (", count, ")"));
+    Tell(Text("cleanup_failed: ", reason, " (", count, ")"));
 }
 
 }  // namespace
@@ -94,14 +97,12 @@ int SweepCommand(const std::string& home_option, bool dry_run, bool json) {
   constexpr int kUsage = 2;
   Result<SweepReport> report = SweepHome(home_option, {std::time(nullptr), dry_run});
   if (!report.ok()) {
-    PutLine(STDERR_FILENO, Text("taskcell: ", report.error().text));
+    Tell(report.error().text);
     return report.error().kind == Kind::kConfig ? kUsage : kFailed;
   }
-  if (json) {
-    PutLine(STDOUT_FILENO, SweepJson(report.value()));
-  } else {
-    Print(report.value(), dry_run);
-  }
+  if (!json) Explain(report.value());
+  if (!PrintOutput(json ? SweepJson(report.value()) + "\n" : ListOf(report.value(), dry_run)))
+    return kFailed;
   return report->failures.empty() ? 0 : kFailed;
 }
 

@@ -1,7 +1,5 @@
 #include "gateway/cli/tasks_command.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -22,16 +20,14 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
 int Complain(const Error& error) {
-  PutLine(STDERR_FILENO, Text("taskcell: ", Printable(error.text)));
+  Tell(Printable(error.text));
   return error.kind == Kind::kConfig ? kUsage : kFailed;
 }
 
 std::string TimeText(int64_t unix_ms) {
   if (unix_ms == 0) return "-";
   constexpr std::size_t kToSeconds = 19;
-  constexpr int64_t kLatest = 9'000'000'000'000;  // the clock ends in 2262, whatever a ledger says
-  std::string text =
-      Rfc3339(WallClock::time_point(std::chrono::milliseconds(std::min(unix_ms, kLatest))));
+  const std::string text = Rfc3339(MomentOf(std::chrono::milliseconds(unix_ms)));
   return text.substr(0, kToSeconds) + "Z";
 }
 
@@ -74,7 +70,7 @@ std::string Row(const std::vector<std::string>& cells, const std::vector<std::si
   return line;
 }
 
-void PrintTable(const std::vector<TaskRow>& tasks) {
+std::string TableOf(const std::vector<TaskRow>& tasks) {
   std::vector<std::vector<std::string>> rows = {
       {"TASK", "AGENT", "KIND", "STATE", "ACCEPTED", "LASTED", "CODE"}};
   for (const TaskRow& task : tasks)
@@ -84,22 +80,24 @@ void PrintTable(const std::vector<TaskRow>& tasks) {
   std::vector<std::size_t> widths(rows[0].size());
   for (const std::vector<std::string>& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  for (const std::vector<std::string>& row : rows) PutLine(STDOUT_FILENO, Row(row, widths));
+  std::string table;
+  for (const std::vector<std::string>& row : rows) table += Row(row, widths) + "\n";
+  return table;
 }
 
-void PrintTask(const TaskRow& task, const std::vector<RunRow>& runs, const Home& home) {
-  PutLine(STDOUT_FILENO, Text("task      ", task.id));
-  PutLine(STDOUT_FILENO, Text("agent     ", Printable(task.agent)));
-  PutLine(STDOUT_FILENO, Text("kind      ", task.kind));
-  PutLine(STDOUT_FILENO, Text("state     ", TaskStateName(task.state)));
-  if (!task.code.empty()) PutLine(STDOUT_FILENO, Text("code      ", task.code));
-  if (!task.message.empty()) PutLine(STDOUT_FILENO, Text("message   ", Printable(task.message)));
-  PutLine(STDOUT_FILENO, Text("accepted  ", TimeText(task.accepted_ms)));
-  PutLine(STDOUT_FILENO, Text("ended     ", TimeText(task.ended_ms)));
+std::string TextOf(const TaskRow& task, const std::vector<RunRow>& runs, const Home& home) {
+  std::string text =
+      Text("task      ", task.id, "\nagent     ", Printable(task.agent), "\nkind      ", task.kind,
+           "\nstate     ", TaskStateName(task.state), "\n");
+  if (!task.code.empty()) text += Text("code      ", task.code, "\n");
+  if (!task.message.empty()) text += Text("message   ", Printable(task.message), "\n");
+  text +=
+      Text("accepted  ", TimeText(task.accepted_ms), "\nended     ", TimeText(task.ended_ms), "\n");
   for (const RunRow& run : runs)
-    PutLine(STDOUT_FILENO, Text("cell      ", run.id, " on ", Printable(run.engine), ", account ",
-                                Printable(run.account), "; receipt ", Printable(home.path),
-                                "/sandbox/receipts/", run.id, ".json"));
+    text += Text("cell      ", run.id, " on ", Printable(run.engine), ", account ",
+                 Printable(run.account), "; receipt ", Printable(home.path), "/sandbox/receipts/",
+                 run.id, ".json\n");
+  return text;
 }
 
 // The task whose id begins with `id`; kSystem where there is none or more than one.
@@ -120,17 +118,15 @@ Result<std::optional<Ledger>> OpenLedger(const Home& home) {
   return Ledger::OpenExisting(home.fd.get(), home.path);
 }
 
-Status Ps(const std::string& home_option, bool all, bool json) {
+// What `ps` prints.
+Result<std::string> Ps(const std::string& home_option, bool all, bool json) {
   constexpr int64_t kNewest = 20;
   Home home = TRY(OpenChosenHome(home_option, ProcessEnvironment()));
   std::optional<Ledger> ledger = TRY(OpenLedger(home));
   std::vector<TaskRow> tasks;
   if (ledger.has_value())
     tasks = TRY(ledger->Tasks(all ? std::numeric_limits<int64_t>::max() : kNewest));
-  if (!json) {
-    PrintTable(tasks);
-    return Ok();
-  }
+  if (!json) return TableOf(tasks);
   JsonText text;
   text.Open('[');
   for (const TaskRow& task : tasks) {
@@ -139,39 +135,38 @@ Status Ps(const std::string& home_option, bool all, bool json) {
     text.Close('}');
   }
   text.Close(']');
-  PutLine(STDOUT_FILENO, text.text());
-  return Ok();
+  return text.text() + "\n";
 }
 
-Status Show(const std::string& home_option, const std::string& id, bool json) {
+// What `show` prints.
+Result<std::string> Show(const std::string& home_option, const std::string& id, bool json) {
   Home home = TRY(OpenChosenHome(home_option, ProcessEnvironment()));
   std::optional<Ledger> ledger = TRY(OpenLedger(home));
   if (!ledger.has_value()) return Error(Kind::kSystem, "no task ever ran in this home");
   TaskRow task = TRY(FindTask(*ledger, id));
   std::vector<RunRow> runs = TRY(ledger->Runs(task.id));
-  if (!json) {
-    PrintTask(task, runs, home);
-    return Ok();
-  }
+  if (!json) return TextOf(task, runs, home);
   JsonText text;
   text.Open('{');
   PutTask(text, task);
   PutRuns(text, runs);
   text.Close('}');
-  PutLine(STDOUT_FILENO, text.text());
-  return Ok();
+  return text.text() + "\n";
+}
+
+int Print(const Result<std::string>& text) {
+  if (!text.ok()) return Complain(text.error());
+  return PrintOutput(text.value()) ? 0 : kFailed;
 }
 
 }  // namespace
 
 int PsCommand(const std::string& home_option, bool all, bool json) {
-  Status done = Ps(home_option, all, json);
-  return done.ok() ? 0 : Complain(done.error());
+  return Print(Ps(home_option, all, json));
 }
 
 int ShowCommand(const std::string& home_option, const std::string& id, bool json) {
-  Status done = Show(home_option, id, json);
-  return done.ok() ? 0 : Complain(done.error());
+  return Print(Show(home_option, id, json));
 }
 
 }  // namespace taskcell::gateway

@@ -1,7 +1,5 @@
 #include "gateway/cli/team_gate_command.h"
 
-#include <unistd.h>
-
 #include "gateway/cli/home_option.h"
 #include "gateway/cli/output.h"
 #include "gateway/config/agent_config.h"
@@ -29,7 +27,7 @@ int TeamGateCommand(const std::string& home_option, const std::string& agent,
   constexpr int kUsage = 2;
   Result<TeamDecision> decision = Decide(home_option, agent, mode);
   if (!decision.ok()) {
-    PutLine(STDERR_FILENO, Text("taskcell: ", Printable(decision.error().text)));
+    Tell(Printable(decision.error().text));
     return decision.error().code.empty() ? kUsage : ExitStatus(decision.error().code);
   }
   std::string text = Text(decision->decision, " ", decision->reason);

@@ -4,13 +4,13 @@
 
 #include <cstdlib>
 
-#include "launcher/base/text.h"
-#include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 #include "probe/cli/host_command.h"
 
 namespace taskcell::probe {
 namespace {
 
+constexpr char kProgram[] = "taskcell-probe";
 constexpr std::size_t kColumns = 100;
 
 bool IsSet(const char* name) {
@@ -21,15 +21,10 @@ bool IsSet(const char* name) {
 
 }  // namespace
 
-bool Print(std::string_view text) {
-  Status written = sys::WriteAll(STDOUT_FILENO, text);
-  if (!written.ok()) (void)Complain(written.error());  // the caller knows
-  return written.ok();
-}
+bool Print(std::string_view text) { return sys::PrintOutput(kProgram, text); }
 
 int Complain(const Error& error) {
-  // ignoring: nobody is left to tell
-  (void)sys::WriteAll(STDERR_FILENO, Text("taskcell-probe: ", error.text, '\n'));
+  sys::PrintMessage(kProgram, error.text);
   return error.kind == Kind::kUsage ? kExitUsage : kExitUnknown;
 }
 

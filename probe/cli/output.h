@@ -8,7 +8,7 @@
 namespace taskcell::probe {
 
 // Writes `text` to standard output; false where that failed, which was then said on standard error.
-bool Print(std::string_view text);
+[[nodiscard]] bool Print(std::string_view text);
 
 // Says what went wrong on standard error, and returns the exit status for it.
 int Complain(const Error& error);
