@@ -17,7 +17,8 @@ STEP: {"do": "shell", "command": "..."} | {"do": "read", "path": "..."} | {"do":
 "path": "..."} | {"do": "write", "path": "...", "content": "..."}; {N} in a step's texts is result N.
 
 A base URL with the path prefix /mode/NAME makes it misbehave: see MODES. Every request is logged as
-one JSON line with all its headers before it is answered.
+one JSON line with all its headers before it is answered, but for GET /release: that lets the modes
+which say so send one event more.
 """
 
 import argparse
@@ -268,6 +269,10 @@ class Handler(BaseHTTPRequestHandler):
         self.send_json(200, None)
 
     def do_GET(self):
+        if self.path == "/release":
+            self.server.released.release()
+            self.send_json(200, {})
+            return
         self.write_log(b"", self.authorized())
         if self.path.split("?")[0].endswith("/v1/models"):
             self.send_json(200, {"data": [{"id": "test-model", "type": "model",
@@ -429,23 +434,26 @@ class Handler(BaseHTTPRequestHandler):
         self.end_stream()
 
     def slow(self):
-        """A stream with pings, an event every 50 ms; each holds when it was sent."""
+        """A stream with pings; after each event it waits to be released."""
         self.start_stream()
         for number in range(STREAM_EVENTS):
             if number % 2:
-                self.chunk(b": ping\n\n")
+                self.chunk(f": ping {number}.\n\n".encode())
             else:
-                self.event({"type": "ping", "number": number, "sent": time.time()})
-            time.sleep(0.05)
+                self.event({"type": "ping", "text": f"event {number}."})
+            self.wait_for_release()
         self.end_stream()
 
     def late(self):
-        """The head at once, the first event two seconds later."""
+        """The head at once, the first event when released."""
         self.start_stream()
         self.wfile.flush()
-        time.sleep(2)
+        self.wait_for_release()
         self.event({"type": "ping"})
         self.end_stream()
+
+    def wait_for_release(self):
+        self.server.released.acquire(timeout=self.server.lifetime)
 
     def hang(self):
         self.close_connection = True
@@ -586,6 +594,7 @@ def main():
     server.scenario = load_scenario(options.scenario)
     server.lifetime = options.lifetime
     server.elsewhere = options.elsewhere
+    server.released = threading.Semaphore(0)
     server.log = open(options.log, "a", encoding="utf-8") if options.log else None
     server.log_lock = threading.Lock()
     threading.Thread(target=lambda: (time.sleep(options.lifetime), os._exit(3)),

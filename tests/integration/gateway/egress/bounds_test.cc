@@ -6,6 +6,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/socket.h"
 #include "tests/integration/gateway/egress/broker_fixture.h"
+#include "tests/support/wait_for.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -59,7 +60,7 @@ TEST_F(EgressBoundsTest, BodyOf32MiB) {
   auto post = [&cell](std::size_t bytes) {
     return Post(cell.port, "/v1/chat/completions", BodyOf(bytes));
   };
-  EXPECT_EQ(Exchange(cell.port, post(kEgressBodyBytes), 60'000).status, 200);
+  EXPECT_EQ(Exchange(cell.port, post(kEgressBodyBytes)).status, 200);
   HttpAnswer over = Exchange(cell.port, post(kEgressBodyBytes + 1));
   EXPECT_EQ(over.status, 413);
   EXPECT_NE(over.body.find("egress_body_size"), std::string::npos);
@@ -70,8 +71,9 @@ TEST_F(EgressBoundsTest, BodiesInMemory) {
   Cell cell = AttachWith([](EgressLimits* limits) { limits->held_body_bytes = 1000; });
   HttpClient holder(cell.port);
   std::string half = Post(cell.port, "/v1/chat/completions", BodyOf(600));
-  ASSERT_TRUE(holder.Send(half.substr(0, half.size() - 1)));  // 599 bytes of a body are held
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_TRUE(holder.Send(half.substr(0, half.size() - 1)));
+  ASSERT_TRUE(test::WaitFor([&] { return cell.handle->Totals().bytes_up == half.size() - 1; }))
+      << "599 bytes of a body are to be held";
   EXPECT_EQ(Exchange(cell.port, Post(cell.port, "/v1/chat/completions", BodyOf(401))).status, 200);
   HttpAnswer over = Exchange(cell.port, Post(cell.port, "/v1/chat/completions", BodyOf(402)));
   EXPECT_EQ(over.status, 503);
@@ -99,8 +101,7 @@ TEST_F(EgressBoundsTest, SixtyFourConnections) {
   EXPECT_EQ(cell.handle->Totals().connections_refused, 1U);
   // One that goes makes room for one.
   clients.pop_back();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(Chat(cell.port).status, 200);
+  EXPECT_TRUE(test::WaitFor([&] { return Chat(cell.port).status == 200; }));
 }
 
 TEST_F(EgressBoundsTest, Requests) {
@@ -156,7 +157,7 @@ TEST_F(EgressBoundsTest, BytesToTheCell) {
 bool ReadSlowlyToTheEnd(int fd) {
   std::vector<char> buffer(256 << 10);
   while (true) {
-    Result<short> ready = sys::Poll(fd, POLLIN, 3000);
+    Result<short> ready = sys::Poll(fd, POLLIN, kPatienceMs);
     if (!ready.ok() || ready.value() == 0) return false;
     if (::recv(fd, buffer.data(), buffer.size(), 0) <= 0) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(8));

@@ -54,6 +54,11 @@ BrokerTest::Cell BrokerTest::Attach(Route route) {
   return cell;
 }
 
+void BrokerTest::ReleaseProvider() {
+  const std::string release = "GET /release HTTP/1.1\r\nHost: provider\r\n\r\n";
+  EXPECT_EQ(Exchange(provider_->port(), release).status, 200);
+}
+
 std::vector<LoggedRequest> BrokerTest::NewLog() const {
   std::vector<LoggedRequest> log = provider_->Log();
   log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(logged_before_));

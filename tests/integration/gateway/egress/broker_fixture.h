@@ -40,6 +40,8 @@ class BrokerTest : public ::testing::Test {
   }
   // What the provider has logged since SetUp.
   std::vector<LoggedRequest> NewLog() const;
+  // Lets the provider's modes "slow" and "late" send their next event.
+  static void ReleaseProvider();
   // Sends a chat request that passes; the answer's status is 200 when the broker works.
   static HttpAnswer Chat(uint16_t port) {
     return Exchange(port, Post(port, "/v1/chat/completions", kChatBody));

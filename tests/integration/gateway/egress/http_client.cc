@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 
 #include "launcher/sys/poll.h"
@@ -18,12 +17,6 @@ std::string Lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return text;
-}
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -59,9 +52,15 @@ bool HttpClient::Fill(int timeout_ms) {
   return true;
 }
 
+bool HttpClient::ReadUntil(std::string_view text) {
+  while (in_.find(text) == std::string::npos) {
+    if (!Fill(kPatienceMs)) return false;
+  }
+  return true;
+}
+
 HttpAnswer HttpClient::Read(int timeout_ms) {
   HttpAnswer answer;
-  int64_t begun = NowMs();
   while (in_.find("\r\n\r\n") == std::string::npos) {
     if (!Fill(timeout_ms)) return answer;
   }
@@ -91,7 +90,6 @@ HttpAnswer HttpClient::Read(int timeout_ms) {
       if (!Fill(timeout_ms)) return answer;
     }
     answer.body += in_.substr(line, size);
-    answer.arrivals_ms.push_back(NowMs() - begun);
     in_.erase(0, line + size + 2);
     if (size == 0) break;
   }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "launcher/base/unique_fd.h"
 
@@ -14,9 +13,10 @@ struct HttpAnswer {
   std::string head;       // as received, lower case
   std::string body;       // without its framing
   bool is_whole = false;  // the framing was ended, not cut
-  // When each piece of the body arrived, in milliseconds after the request was read for.
-  std::vector<int64_t> arrivals_ms;
 };
+
+// Longer than a busy machine needs for anything that is waited for.
+inline constexpr int kPatienceMs = 60'000;
 
 // A client that sends exactly the bytes it is told to: what a hostile program in the cell can do.
 class HttpClient {
@@ -28,9 +28,11 @@ class HttpClient {
   // False when the peer is gone.
   bool Send(std::string_view bytes);
   // Reads one answer; `timeout_ms` for each wait.
-  HttpAnswer Read(int timeout_ms = 10'000);
+  HttpAnswer Read(int timeout_ms = kPatienceMs);
+  // Reads, for Read to find again, until `text` came; false when it does not.
+  bool ReadUntil(std::string_view text);
   // True when the peer closes within `timeout_ms`.
-  bool IsClosed(int timeout_ms = 5'000);
+  bool IsClosed(int timeout_ms = kPatienceMs);
   void Close() { fd_.Reset(); }
 
  private:
@@ -45,6 +47,6 @@ std::string Post(uint16_t port, std::string_view path, std::string_view body,
                  std::string_view headers = "");
 
 // One request on a connection of its own.
-HttpAnswer Exchange(uint16_t port, std::string_view bytes, int timeout_ms = 10'000);
+HttpAnswer Exchange(uint16_t port, std::string_view bytes, int timeout_ms = kPatienceMs);
 
 }  // namespace taskcell::gateway

@@ -12,7 +12,7 @@
 namespace taskcell::gateway {
 namespace {
 
-constexpr int kReadyMs = 10'000;
+constexpr int kReadyMs = 60'000;
 
 // A new empty file's path below the temporary directory.
 std::string MakeLogFile() {

@@ -29,6 +29,7 @@ class ProviderProcess {
   ProviderProcess& operator=(const ProviderProcess&) = delete;
 
   bool IsUp() const { return port_ != 0; }
+  uint16_t port() const { return port_; }
   // "http://127.0.0.1:PORT" followed by `path`.
   std::string Url(const std::string& path = "") const;
   std::vector<LoggedRequest> Log() const;
