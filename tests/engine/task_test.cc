@@ -1,14 +1,22 @@
 // `taskcell run` from end to end: a real engine, the real cell, our own loop in it, and a provider
 // on loopback that drives the loop. Compiled once for each engine.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "launcher/base/text.h"
 #include "tests/engine/task_fixture.h"
+#include "tests/support/engine_proxy.h"
+#include "tests/support/wait_for.h"
 
 namespace taskcell::test {
 namespace {
@@ -30,6 +38,21 @@ class TaskTest : public TaskFixture {
                   std::vector<std::string> before = {}, std::string_view key = kKey) const {
     GiveHomeToUser();
     return RunClient(url, std::move(options), std::move(before), key);
+  }
+  // A file that the client's process id can be written to, what has it written there, and a signal
+  // to that process.
+  std::string MakePidFile() const {
+    std::string path = At("pid");
+    std::ofstream(path).close();
+    EXPECT_EQ(::chown(path.c_str(), user_->uid, user_->gid), 0);
+    return path;
+  }
+  static std::vector<std::string> TellingPidTo(const std::string& path) {
+    return {"/bin/sh", "-c", R"(echo $$ >"$0"; exec "$@")", path};
+  }
+  static int SignalTo(const std::string& path, int signal) {
+    const std::optional<uint64_t> pid = ParseUnsigned(Trim(ReadText(path)));
+    return pid ? ::kill(static_cast<pid_t>(*pid), signal) : -1;
   }
   static Json Steps() {
     return {{"steps",
@@ -161,13 +184,49 @@ TEST_F(TaskTest, TaskThatHangsEndsAtItsTimeLimit) {
 TEST_F(TaskTest, SignalCancelsTheTaskCleanly) {
   gateway::ProviderProcess provider = MakeProvider(Steps());
   ASSERT_TRUE(provider.IsUp());
-  for (const char* signal : {"INT", "TERM"}) {
-    Outcome run = RunTask(provider.Url("/mode/hang/v1"), {},
-                          {"timeout", "--preserve-status", "-s", signal, "4"});
+  for (int signal : {SIGINT, SIGTERM}) {
+    const std::string pid_file = MakePidFile();
+    const std::size_t asked = provider.Log().size();
+    std::thread sender([&] {
+      EXPECT_TRUE(WaitFor([&] { return provider.Log().size() > asked; }));
+      EXPECT_EQ(SignalTo(pid_file, signal), 0);
+    });
+    Outcome run = RunTask(provider.Url("/mode/hang/v1"), {}, TellingPidTo(pid_file));
+    sender.join();
     EXPECT_EQ(run.status, 130) << run.err;
     EXPECT_EQ(run.out, "");
     EXPECT_NE(run.err.find("stopped: the sandbox run was stopped"), std::string::npos) << run.err;
   }
+}
+
+// It has made the container, and says so only when the client is gone.
+TEST_F(TaskTest, SignalEndsATaskWhoseEngineHangsAndNothingIsLeft) {
+  if (socket_.empty()) GTEST_SKIP() << "the native engine is asked nothing";
+  gateway::ProviderProcess provider = MakeProvider(Steps());
+  ASSERT_TRUE(provider.IsUp());
+  const std::string pid_file = MakePidFile();
+  const std::string engine = socket_;
+  std::promise<void> ended;
+  std::atomic<int> interrupted = -1;
+  FakeEngine proxy([&, gone = ended.get_future().share()](const FakeEngine::Request& request) {
+    std::string answer = ForwardToEngine(engine, request);
+    if (request.target.find("/containers/create") == std::string::npos) return answer;
+    interrupted = SignalTo(pid_file, SIGINT);
+    gone.wait();
+    return answer;
+  });
+  ASSERT_EQ(::chmod(fs::path(proxy.socket_path()).parent_path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(proxy.socket_path().c_str(), 0666), 0);
+  socket_ = proxy.socket_path();
+  Outcome run = RunTask(provider.Url("/v1"), {}, TellingPidTo(pid_file));
+  ended.set_value();
+  socket_ = engine;
+  EXPECT_EQ(interrupted, 0);
+  EXPECT_EQ(run.status, 130) << run.err;
+  EXPECT_NE(run.err.find("stopped: the sandbox run was stopped"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("/containers/create"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("given up, as asked"), std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find("left behind"), std::string::npos) << run.err;
 }
 
 TEST_F(TaskTest, TaskOfAKilledClientIsInterruptedAndWhatItLeftIsSwept) {
@@ -184,7 +243,14 @@ TEST_F(TaskTest, TaskOfAKilledClientIsInterruptedAndWhatItLeftIsSwept) {
     EXPECT_EQ(swept.status, 0) << swept.out << swept.err;
     return Json::parse(swept.out);
   };
-  Outcome run = RunTask(provider.Url("/mode/hang/v1"), {}, {"timeout", "-s", "KILL", "5"});
+  // Killed when the provider has its first request.
+  const std::string pid_file = MakePidFile();
+  std::thread killer([&] {
+    EXPECT_TRUE(WaitFor([&] { return !provider.Log().empty(); }));
+    EXPECT_EQ(SignalTo(pid_file, SIGKILL), 0);
+  });
+  Outcome run = RunTask(provider.Url("/mode/hang/v1"), {}, TellingPidTo(pid_file));
+  killer.join();
   EXPECT_EQ(run.status, 137) << run.err;
   const std::string runs = path_ + "/home/sandbox/runs";
   ASSERT_FALSE(fs::is_empty(runs)) << "control: the killed client could not clean up";
