@@ -55,6 +55,10 @@ Parser::Parser() {
   run_->add_option("AGENT", options.agent, "The agent's [agent] name, or default")->required();
   run_->add_option("PROMPT", options.prompt, "The task; - or nothing: standard input");
   AddCommon(run_);
+  run_->add_option("--path", options.path, "What asks for the task: bus, cron, mail, ...");
+  run_->add_option("--role", options.role, "The member of a team that a goal round asks for");
+  run_->add_flag("--require-cell", options.require_cell,
+                 "Refuse the task where it would run on the host");
   run_->get_option("--json")->description("Print reply, code and receipt as one JSON object");
   config_ = app_.add_subcommand("config", "Look at a home's configuration");
   config_->require_subcommand(1);

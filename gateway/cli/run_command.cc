@@ -8,6 +8,7 @@
 #include "gateway/cli/output.h"
 #include "gateway/cli/surroundings.h"
 #include "gateway/config/home.h"
+#include "gateway/config/team_gate.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/task.h"
 #include "launcher/base/json_text.h"
@@ -38,6 +39,13 @@ Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
   TRY(sys::SetNotDumpable());
   TaskRequest request;
   request.agent = options.agent;
+  request.team_role = options.role;
+  request.require_cell = options.require_cell;
+  if (!options.path.empty()) request.kind = TRY(ParseTaskKind(options.path));
+  if (!options.role.empty() && !IsTeamRole(options.role))
+    return Error(Kind::kUsage, Text("there is no team role `", Printable(options.role),
+                                    "`; it is planner, executor, verifier or synthesiser"))
+        .Coded("unknown_role");
   // Before signals are caught: there is nothing yet that one would have to undo.
   request.prompt = TRY(ReadPrompt(options.prompt));
   UniqueFd cancel = TRY(sys::CatchTermination());
@@ -94,7 +102,7 @@ std::string AnswerJson(const TaskAnswer& answer) {
   }
   json.Key("step_limit").Bool(answer.step_limit);
   json.Key("delegation_reply").String(DelegationReply(answer));
-  json.Key("ran_on_host").Bool(false);
+  json.Key("ran_on_host").Bool(answer.ran_on_host);
   json.Key("detail").String(answer.detail);
   json.Key("warnings").Open('[');
   for (const std::string& warning : answer.warnings) json.String(warning);

@@ -11,6 +11,9 @@ struct RunOptions {
   std::string agent;
   std::string prompt;  // the text, or "-" for standard input
   std::string home;    // --home; empty: as the environment says
+  std::string path;    // what asks for it, a TaskKind; empty: a person, as the bus does
+  std::string role;    // of a team, that a goal round asks for
+  bool require_cell = false;
   bool json = false;
 };
 

@@ -54,6 +54,9 @@ Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) 
     if (host->broker_ == nullptr) host->broker_ = TRY(Broker::Start());
     return host->broker_.get();
   };
+  surroundings.is_first_uncovered = [host = host.get()](const std::string& agent, TaskKind kind) {
+    return host->uncovered_.IsFirst(agent, kind);
+  };
   surroundings.cancel_fd = cancel_fd;
   return host;
 }

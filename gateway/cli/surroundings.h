@@ -5,6 +5,7 @@
 #include "gateway/egress/broker.h"
 #include "gateway/task/limits_probe.h"
 #include "gateway/task/task.h"
+#include "gateway/task/uncovered.h"
 #include "launcher/base/result.h"
 #include "probe/engine/endpoint.h"
 
@@ -23,6 +24,7 @@ class HostSurroundings {
 
   std::unique_ptr<Broker> broker_;
   LimitsProbe limits_probe_;
+  UncoveredPaths uncovered_;
   Surroundings surroundings_;
 };
 

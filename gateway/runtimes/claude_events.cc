@@ -2,13 +2,12 @@
 #include <array>
 
 #include "gateway/runtimes/event_reader.h"
+#include "gateway/runtimes/tool_names.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTools = {"Read", "Write", "Edit",
-                                                    "Glob", "Grep",  "Bash"};
 constexpr std::array<std::string_view, 3> kHarmlessBlocks = {"text", "thinking",
                                                              "redacted_thinking"};
 
@@ -19,7 +18,7 @@ bool IsOneOf(const std::array<std::string_view, kCount>& list, std::string_view 
 
 class ClaudeEvents : public EventReader {
  public:
-  explicit ClaudeEvents(bool check_tools) : check_tools_(check_tools) {}
+  explicit ClaudeEvents(ClaudeDialect dialect) : dialect_(dialect) {}
 
   void Take(const JsonValue& event, RunFacts& facts) override {
     std::string_view type = event.String("type");
@@ -34,6 +33,9 @@ class ClaudeEvents : public EventReader {
       // "allowed_warning" is a warning; only "rejected" means anything, and only if the run fails.
       const JsonValue* info = event.Find("rate_limit_info");
       rejected_ = rejected_ || (info != nullptr && info->String("status") == "rejected");
+    } else if (type == "system" && dialect_ == ClaudeDialect::kGrok) {
+      const JsonValue* servers = event.Find("mcp_servers");
+      if (servers != nullptr && !servers->items.empty()) facts.Violate("mcp_servers");
     }
   }
 
@@ -73,13 +75,23 @@ class ClaudeEvents : public EventReader {
     } else if (type == "tool_use") {
       facts.used_tool = true;
       ++facts.steps;
-      if (check_tools_ && !IsOneOf(kTools, block.String("name"))) {
-        facts.Violate(block.String("name"));
-      }
+      if (!MayUse(block.String("name"))) facts.Violate(block.String("name"));
     } else if (!IsOneOf(kHarmlessBlocks, type)) {
       // server_tool_use, mcp_tool_use and whatever comes next: named by its type.
       facts.Violate(type);
     }
+  }
+
+  bool MayUse(std::string_view tool) const {
+    switch (dialect_) {
+      case ClaudeDialect::kClaude:
+        return IsOneOf(kClaudeTools, tool);
+      case ClaudeDialect::kGrok:
+        return IsOneOf(kGrokTools, tool);
+      case ClaudeDialect::kLoop:
+        break;
+    }
+    return true;
   }
 
   void ResultEvent(const JsonValue& event, RunFacts& facts) {
@@ -88,6 +100,7 @@ class ClaudeEvents : public EventReader {
     facts.turn_limit =
         subtype == "error_max_turns" || event.String("terminal_reason") == "max_turns";
     facts.is_error = event.True("is_error") || (!subtype.empty() && subtype != "success");
+    if (dialect_ == ClaudeDialect::kGrok) TakeStopReason(event, facts);
     facts.result_text = event.String("result");
     TakeUsage(event, facts);
     if (!facts.is_error) return;
@@ -100,6 +113,14 @@ class ClaudeEvents : public EventReader {
     const JsonValue* errors = event.Find("errors");
     if (errors == nullptr || !errors->is_array()) return;
     for (const JsonValue& error : errors->items) facts.AddError(error.text);
+  }
+
+  // grok ends quietly, with status 0 and a success, when it was cancelled.
+  static void TakeStopReason(const JsonValue& event, RunFacts& facts) {
+    std::string_view stop = event.String("stop_reason");
+    if (stop.empty()) stop = event.String("stopReason");
+    if (stop == "cancelled" || stop == "refusal") facts.is_error = true;
+    if (stop == "max_turn_requests") facts.turn_limit = true;
   }
 
   // "error" is a text in some versions and an object in others.
@@ -126,15 +147,15 @@ class ClaudeEvents : public EventReader {
     if (error == "rate_limit" || error == "billing_error") facts.rate_marker = true;
   }
 
-  bool check_tools_;
+  ClaudeDialect dialect_;
   bool rejected_ = false;
   std::string standing_error_;  // the error field of the last assistant event
 };
 
 }  // namespace
 
-std::unique_ptr<EventReader> MakeClaudeEvents(bool check_tools) {
-  return std::make_unique<ClaudeEvents>(check_tools);
+std::unique_ptr<EventReader> MakeClaudeEvents(ClaudeDialect dialect) {
+  return std::make_unique<ClaudeEvents>(dialect);
 }
 
 }  // namespace taskcell::gateway

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "gateway/runtimes/run_facts.h"
@@ -17,9 +18,14 @@ class EventReader {
   virtual void End(RunFacts& facts) = 0;
 };
 
-// claude, and taskcell-loop, which writes the same events. `check_tools`: a tool that is not of
-// claude's file and shell set is a violation.
-std::unique_ptr<EventReader> MakeClaudeEvents(bool check_tools);
+// Who writes claude's events, each with a file and shell set of its own: a tool that is not of it
+// is a violation.
+enum class ClaudeDialect : uint8_t {
+  kClaude,
+  kGrok,  // streaming-messages-json
+  kLoop,  // taskcell-loop: it has its four tools and no others
+};
+std::unique_ptr<EventReader> MakeClaudeEvents(ClaudeDialect dialect);
 // codex exec --json.
 std::unique_ptr<EventReader> MakeCodexEvents();
 // agy, as a stream of events or as one printed object.

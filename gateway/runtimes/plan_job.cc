@@ -1,16 +1,16 @@
 #include "gateway/runtimes/plan_job.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "gateway/runtimes/command_parts.h"
+#include "gateway/runtimes/tool_names.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
 namespace {
 
-constexpr std::string_view kClaudeTools = "Read,Write,Edit,Glob,Grep,Bash";
 constexpr std::string_view kEmptyMcpFile = "empty-mcp.json";
-constexpr std::size_t kMaxModelBytes = 256;
+constexpr std::string_view kGrokPromptFile = "prompt.txt";
 
 // Settings of codex that keep it from everything but files and a shell. Each is known to
 // `--strict-config`; the integration test runs the real program with them.
@@ -22,18 +22,7 @@ constexpr std::string_view kCodexSettings[] = {
 };
 
 Status CheckRequest(const JobRequest& request) {
-  const std::string& model = request.model;
-  if (model.empty() || model.size() > kMaxModelBytes || model[0] == '-') {
-    return Error(Kind::kConfig, "[model] preferred must be 1 to 256 bytes and not begin with `-`")
-        .Coded("invalid_config");
-  }
-  for (char c : model) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7F' || c == '"' || c == '\\') {
-      return Error(Kind::kConfig,
-                   Text("[model] preferred has a byte no model name has: `", Printable(model), "`"))
-          .Coded("invalid_config");
-    }
-  }
+  TRY(CheckModelName(request.model));
   if (request.runtime != Runtime::kOpenAiCompat &&
       (request.executable.empty() || request.executable[0] != '/')) {
     return Error(Kind::kConfig, Text("the executable of ", FamilyName(request.runtime),
@@ -75,22 +64,6 @@ std::string BaseUrl(const JobRequest& request, std::string_view path) {
   return Text("http://127.0.0.1:", request.broker_port, path);
 }
 
-// Names for claude's --disallowedTools; what could be taken for an option or for two entries is
-// left out, as the platform does.
-std::string DeniedTools(const std::vector<std::string>& denied) {
-  std::vector<std::string> names = denied;
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  std::string joined;
-  for (const std::string& name : names) {
-    bool breaks = name.find_first_of(std::string_view(",\r\n\0", 4)) != std::string::npos;
-    if (name.empty() || name[0] == '-' || breaks) continue;
-    if (!joined.empty()) joined += ',';
-    joined += name;
-  }
-  return joined;
-}
-
 void PlanClaude(const JobRequest& request, cell::Job& job) {
   std::string model = StartModel(Runtime::kClaude, request.model);
   job.argv = {request.executable,
@@ -103,9 +76,9 @@ void PlanClaude(const JobRequest& request, cell::Job& job) {
               "--max-turns",
               Text(request.max_turns),
               "--tools",
-              std::string(kClaudeTools),
+              Joined(kClaudeTools),
               "--allowedTools",
-              std::string(kClaudeTools),
+              Joined(kClaudeTools),
               "--permission-mode",
               "dontAsk",
               "--strict-mcp-config",
@@ -116,7 +89,7 @@ void PlanClaude(const JobRequest& request, cell::Job& job) {
               "--disable-slash-commands",
               "--no-session-persistence",
               "--safe-mode"};
-  std::string denied = DeniedTools(request.denied_tools);
+  std::string denied = ToolList(request.denied_tools);
   if (!denied.empty()) {
     job.argv.push_back("--disallowedTools");
     job.argv.push_back(std::move(denied));
@@ -158,20 +131,11 @@ void PlanCodex(const JobRequest& request, cell::Job& job) {
               request.model,
               "--cd",
               std::string(kJobDirectory)};
-  auto set = [&job](std::string setting) {
-    job.argv.push_back("-c");
-    job.argv.push_back(std::move(setting));
-  };
-  for (std::string_view setting : kCodexSettings) set(std::string(setting));
-  // The built-in provider cannot be redirected: codex talks to it over a web socket that knows no
-  // base URL. So the broker is a provider of its own.
-  set("model_provider=\"taskcell\"");
-  set("model_providers.taskcell.name=\"taskcell\"");
-  set(Text("model_providers.taskcell.base_url=\"", BaseUrl(request, "/v1"), "\""));
-  set("model_providers.taskcell.env_key=\"OPENAI_API_KEY\"");
-  set("model_providers.taskcell.wire_api=\"responses\"");
-  set("model_providers.taskcell.requires_openai_auth=false");
-  set("model_providers.taskcell.supports_websockets=false");
+  for (std::string_view setting : kCodexSettings) {
+    job.argv.emplace_back("-c");
+    job.argv.emplace_back(setting);
+  }
+  AddCodexProvider(BaseUrl(request, "/v1"), job.argv);
   job.argv.push_back("-");
   job.directories.push_back(HomePath(".codex"));  // codex refuses to start without it
 
@@ -190,6 +154,44 @@ void PlanLoop(const JobRequest& request, cell::Job& job) {
           BaseEnvironment()
               .Set("OPENAI_BASE_URL", BaseUrl(request, "/v1"))
               .Set("OPENAI_API_KEY", PlaceholderCredential(Runtime::kOpenAiCompat, request.shape)))
+          .Take();
+}
+
+// grok ignores its standard input.
+void PlanGrok(const JobRequest& request, cell::Job& job) {
+  job.argv = {request.executable,
+              "--prompt-file",
+              HomePath(kGrokPromptFile),
+              "--output-format",
+              "streaming-messages-json",
+              "--cwd",
+              std::string(kJobDirectory),
+              "-m",
+              request.model,
+              "--max-turns",
+              Text(request.max_turns),
+              "--permission-mode",
+              "bypassPermissions",
+              "--tools",
+              Joined(kGrokTools),
+              "--disallowed-tools",
+              Joined(kGrokDenied),
+              "--disable-web-search",
+              "--no-subagents",
+              "--no-plan",
+              "--no-auto-update"};
+  job.files.push_back({std::string(kGrokPromptFile), 0600, std::exchange(job.input, {})});
+  job.directories.push_back(HomePath(".grok"));
+  job.environment =
+      std::move(BaseEnvironment()
+                    .Set("GROK_HOME", HomePath(".grok"))
+                    .Set("GROK_DISABLE_AUTOUPDATER", "1")
+                    .Set("GROK_SUBAGENTS", "0")
+                    .Set("GROK_MEMORY", "0")
+                    .Set("GROK_FOLDER_TRUST", "0")
+                    .Set("GROK_TELEMETRY_ENABLED", "0")
+                    .Set("GROK_XAI_API_BASE_URL", BaseUrl(request, "/v1"))
+                    .Set("XAI_API_KEY", PlaceholderCredential(Runtime::kGrok, request.shape)))
           .Take();
 }
 
@@ -215,10 +217,13 @@ Result<cell::Job> PlanJob(const JobRequest& request) {
     case Runtime::kOpenAiCompat:
       PlanLoop(request, job);
       return job;
+    case Runtime::kGrok:
+      PlanGrok(request, job);
+      return job;
     case Runtime::kAntigravity:
       break;
   }
-  return Error(Kind::kUnsupported, "this version cannot run antigravity")
+  return Error(Kind::kUnsupported, "antigravity takes no address of a broker")
       .Coded("unsupported_runtime");
 }
 

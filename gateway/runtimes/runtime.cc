@@ -21,12 +21,14 @@ constexpr std::array kNames = {
     Name{"openai", Runtime::kOpenAiCompat},
     Name{"antigravity", Runtime::kAntigravity},
     Name{"agy", Runtime::kAntigravity},
+    Name{"grok", Runtime::kGrok},
+    Name{"grok-cli", Runtime::kGrok},
 };
 
 Error Unsupported(std::string_view name) {
-  return Error(Kind::kUnsupported,
-               Text("runtime `", Printable(name.substr(0, 64)),
-                    "` cannot run in the task sandbox (supported: claude, codex, openai_compat)"))
+  return Error(Kind::kUnsupported, Text("runtime `", Printable(name.substr(0, 64)),
+                                        "` cannot run in the task sandbox (supported: claude, "
+                                        "codex, grok, openai_compat)"))
       .Coded("unsupported_runtime");
 }
 
@@ -43,9 +45,25 @@ Result<Runtime> ParseFamily(std::string_view name) {
 Result<Runtime> ParseRuntime(std::string_view provider) {
   if (Trim(provider).empty()) return Runtime::kClaude;
   Result<Runtime> family = ParseFamily(provider);
-  if (!family.ok() || family.value() == Runtime::kAntigravity)
-    return Unsupported(Lower(Trim(provider)));
+  if (family.ok() && family.value() == Runtime::kAntigravity)
+    return Error(Kind::kUnsupported,
+                 "runtime `antigravity` cannot run in the task sandbox: it takes no address of a "
+                 "broker, and its cell has no other network (supported: claude, codex, grok, "
+                 "openai_compat)")
+        .Coded("unsupported_runtime");
+  if (!family.ok()) return Unsupported(Lower(Trim(provider)));
   return family;
+}
+
+Result<Runtime> ParseHostRuntime(std::string_view provider) {
+  if (Trim(provider).empty()) return Runtime::kClaude;
+  Result<Runtime> family = ParseFamily(provider);
+  if (family.ok() && family.value() != Runtime::kOpenAiCompat) return family;
+  return Error(Kind::kUnsupported,
+               Text("runtime `", Printable(Lower(Trim(provider)).substr(0, 64)),
+                    "` has no program that could run on the host (there are: claude, codex, "
+                    "antigravity, grok)"))
+      .Coded("unsupported_runtime");
 }
 
 std::string_view RuntimeId(Runtime runtime) {
@@ -62,6 +80,8 @@ std::string_view FamilyName(Runtime runtime) {
       return "openai-compat";
     case Runtime::kAntigravity:
       return "antigravity";
+    case Runtime::kGrok:
+      return "grok";
   }
   return "unknown";
 }

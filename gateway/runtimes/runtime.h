@@ -9,14 +9,17 @@
 
 namespace taskcell::gateway {
 
-// The command-line AIs whose streams this version reads. Only claude, codex and openai_compat can
-// be run yet; antigravity is here because its output is understood.
-enum class Runtime : uint8_t { kClaude, kCodex, kOpenAiCompat, kAntigravity };
+// The command-line AIs this version knows. Antigravity runs on the host only: it takes no address
+// of a broker.
+enum class Runtime : uint8_t { kClaude, kCodex, kOpenAiCompat, kAntigravity, kGrok };
 
 // Reads `[runtime] provider` of agent.toml (trimmed, any case, with the platform's aliases; empty
-// is claude). A runtime this version cannot run, and a name nobody knows, is an Error coded
+// is claude). A runtime no cell can run, and a name nobody knows, is an Error coded
 // "unsupported_runtime" that names the supported ones.
 Result<Runtime> ParseRuntime(std::string_view provider);
+
+// The same for the host itself, where openai_compat has no program of its own.
+Result<Runtime> ParseHostRuntime(std::string_view provider);
 
 // The id as in agent.toml: "claude", "codex", "openai_compat".
 std::string_view RuntimeId(Runtime runtime);

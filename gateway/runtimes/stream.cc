@@ -11,6 +11,7 @@
 namespace taskcell::gateway {
 namespace {
 
+constexpr std::string_view kUnparsable = "unparsable_stream";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::unique_ptr<EventReader> EventsOf(Runtime runtime) {
@@ -20,11 +21,13 @@ std::unique_ptr<EventReader> EventsOf(Runtime runtime) {
     case Runtime::kAntigravity:
       return MakeAntigravityEvents();
     case Runtime::kOpenAiCompat:
-      return MakeClaudeEvents(false);  // the loop has its four tools and no others
+      return MakeClaudeEvents(ClaudeDialect::kLoop);
+    case Runtime::kGrok:
+      return MakeClaudeEvents(ClaudeDialect::kGrok);
     case Runtime::kClaude:
       break;
   }
-  return MakeClaudeEvents(true);
+  return MakeClaudeEvents(ClaudeDialect::kClaude);
 }
 
 // agy prints raw newlines inside strings (its issue 702); the others print one event a line.
@@ -46,8 +49,9 @@ std::optional<std::string> Reply(const RunFacts& facts, bool only_text) {
 
 class StreamReader::State {
  public:
-  State(Runtime runtime, uint64_t max_turns)
-      : counts_steps_(runtime == Runtime::kCodex || runtime == Runtime::kAntigravity),
+  State(Runtime runtime, uint64_t max_turns, Tools tools)
+      : any_tool_(tools == Tools::kAny),
+        counts_steps_(runtime == Runtime::kCodex || runtime == Runtime::kAntigravity),
         max_turns_(max_turns),
         lines_(StringsOf(runtime)),
         events_(EventsOf(runtime)) {}
@@ -84,7 +88,9 @@ class StreamReader::State {
       lines_.End(found);
       TakeEvents(found);
     }
+    const bool unreadable = facts_.violation == kUnparsable;
     events_->End(facts_);
+    if (any_tool_ && !unreadable) facts_.violation.clear();
     KeepEndOfStderr();
     return Judge(cli_exit);
   }
@@ -106,12 +112,13 @@ class StreamReader::State {
   void TakeEvents(const std::vector<JsonValue>& found) {
     for (const JsonValue& event : found) {
       events_->Take(event, facts_);
+      if (any_tool_) facts_.violation.clear();
       if (counts_steps_ && facts_.steps > max_turns_) step_limit_ = stopped_ = true;
       if (!facts_.violation.empty()) stopped_ = true;
       if (stopped_) return;
     }
     if (lines_.unparsable() > kMaxUnparsableLines) {
-      facts_.Violate("unparsable_stream");
+      facts_.Violate(kUnparsable);
       stopped_ = true;
     }
   }
@@ -159,6 +166,7 @@ class StreamReader::State {
     return run;
   }
 
+  bool any_tool_;
   bool counts_steps_;
   uint64_t max_turns_;
   JsonLines lines_;
@@ -173,8 +181,8 @@ class StreamReader::State {
   bool step_limit_ = false;
 };
 
-StreamReader::StreamReader(Runtime runtime, uint64_t max_turns)
-    : state_(std::make_unique<State>(runtime, max_turns)) {}
+StreamReader::StreamReader(Runtime runtime, uint64_t max_turns, Tools tools)
+    : state_(std::make_unique<State>(runtime, max_turns, tools)) {}
 StreamReader::~StreamReader() = default;
 
 bool StreamReader::TakeStdout(std::string_view bytes) { return state_->TakeStdout(bytes); }

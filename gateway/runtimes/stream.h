@@ -52,8 +52,10 @@ struct ParsedRun {
 // Reads one run's output as it comes. One object a run; not thread-safe.
 class StreamReader {
  public:
-  // `max_turns` is enforced here for runtimes without a step limit of their own (codex).
-  StreamReader(Runtime runtime, uint64_t max_turns);
+  // `max_turns` is enforced here for runtimes without a step limit of their own (codex). On the
+  // host a program may use any tool it has.
+  enum class Tools : uint8_t { kFileAndShell, kAny };
+  StreamReader(Runtime runtime, uint64_t max_turns, Tools tools = Tools::kFileAndShell);
   ~StreamReader();
   StreamReader(const StreamReader&) = delete;
   StreamReader& operator=(const StreamReader&) = delete;

@@ -26,8 +26,8 @@ struct AccountLesson {
   bool may_try_another = false;           // the provider refused the account before any tool ran
 };
 
-// Learns from the broker's record, never from what the program printed. `code` is the verdict's.
-// Pure.
+// Learns from the broker's record, never from what the program printed, but on the host, where the
+// stream is all there is. `code` is the verdict's. Pure.
 AccountLesson LearnAboutAccount(const Evidence& evidence, std::string_view code);
 
 }  // namespace taskcell::gateway

@@ -50,6 +50,10 @@ Status ChooseModel(const std::string& wanted, Admission& admission) {
       admission.api = WireApi::kOpenAiResponses;
       admission.provider = "openai";
       return Ok();
+    case Runtime::kGrok:
+      admission.api = WireApi::kOpenAiChat;
+      admission.provider = "xai";
+      return Ok();
     default:
       break;
   }
@@ -135,20 +139,15 @@ Result<Payer> PayerFor(const Account& account, const Admission& admission) {
 
 Status ChoosePayers(const Home& home, const ConfigValue& config, const AgentConfig& agent,
                     const Environment& environment, Admission& admission) {
-  std::vector<Account> accounts = TRY(LoadAccounts(config, home.fd.get(), environment));
   Rotation rotation = TRY(ReadRotation(config));
   AccountWish wish;
   wish.family = FamilyName(admission.runtime);
   wish.provider = admission.provider;
   wish.oauth_token = admission.runtime == Runtime::kClaude;
   wish.pool = agent.account_pool;
-  const std::vector<Account> fitting = TRY(FittingAccounts(accounts, wish));
-  Result<std::vector<AccountState>> states = ReadAccountStates(home);
-  if (!states.ok()) return std::move(states).error().Coded("workspace_failed");
   admission.rate_limit_cooldown_s = rotation.rate_limit_cooldown_s;
   std::optional<Error> unusable;
-  for (const Account& account :
-       TRY(OrderAccounts(fitting, states.value(), rotation.strategy, ::time(nullptr)))) {
+  for (const Account& account : TRY(ChooseAccounts(home, config, wish, environment, rotation))) {
     Result<Payer> payer = PayerFor(account, admission);
     if (payer.ok()) {
       admission.payers.push_back(std::move(payer).value());
@@ -161,6 +160,16 @@ Status ChoosePayers(const Home& home, const ConfigValue& config, const AgentConf
 }
 
 }  // namespace
+
+Result<std::vector<Account>> ChooseAccounts(const Home& home, const ConfigValue& config,
+                                            const AccountWish& wish, const Environment& environment,
+                                            const Rotation& rotation) {
+  std::vector<Account> accounts = TRY(LoadAccounts(config, home.fd.get(), environment));
+  const std::vector<Account> fitting = TRY(FittingAccounts(accounts, wish));
+  Result<std::vector<AccountState>> states = ReadAccountStates(home);
+  if (!states.ok()) return std::move(states).error().Coded("workspace_failed");
+  return OrderAccounts(fitting, states.value(), rotation.strategy, ::time(nullptr));
+}
 
 Result<ConfigValue> ReadConfig(const Home& home) {
   Result<ConfigValue> config = ReadToml(home.fd.get(), "config.toml", "config.toml");

@@ -6,7 +6,9 @@
 
 #include "gateway/config/accounts.h"
 #include "gateway/config/agent_config.h"
+#include "gateway/config/environment.h"
 #include "gateway/config/home.h"
+#include "gateway/config/rotation.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/egress/route.h"
 #include "gateway/runtimes/runtime.h"
@@ -47,6 +49,12 @@ struct Admission {
 // cooling down). The first refusal wins; its Error carries the guide's code. No request goes to an
 // engine before every check of the configuration has passed, and nothing is written anywhere.
 Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings);
+
+// The accounts that fit `wish`, in the order in which they are to be tried; those that rest are
+// left out. Error codes no_account, invalid_config, workspace_failed.
+Result<std::vector<Account>> ChooseAccounts(const Home& home, const ConfigValue& config,
+                                            const AccountWish& wish, const Environment& environment,
+                                            const Rotation& rotation);
 
 // Reads config.toml; a missing file is an empty one. Error code invalid_config.
 Result<ConfigValue> ReadConfig(const Home& home);

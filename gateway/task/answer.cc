@@ -13,6 +13,11 @@ constexpr std::array<std::string_view, 10> kUnavailableCodes = {
     "unsupported_platform", "docker_unreachable",  "image_missing",    "resource_limits_unenforced",
     "no_account",           "engine_unsupported"};
 
+// A task that was meant not to run: nothing of the sandbox is at fault.
+bool IsNotRun(std::string_view code) {
+  return code == "skipped" || code == "cell_required" || code == "team_round_refused";
+}
+
 // The guide's form of a message.
 std::string Framed(std::string_view code, std::string_view text) {
   if (!IsUnavailable(code)) return std::string(text);
@@ -30,7 +35,8 @@ bool IsUnavailable(std::string_view code) {
 
 std::string_view OutcomeWord(std::string_view code) {
   if (code == "ok") return "success";
-  if (IsUnavailable(code) || code == "invalid_prompt" || code == "agent_not_found")
+  if (IsUnavailable(code) || IsNotRun(code) || code == "invalid_prompt" || code == "unknown_kind" ||
+      code == "unknown_role" || code == "agent_not_found")
     return "refused";
   if (code == "timeout") return "timed_out";
   if (code == "stopped") return "cancelled";
@@ -46,8 +52,10 @@ int ExitStatus(std::string_view code) {
   constexpr int kTimedOut = 124;
   constexpr int kCancelled = 130;
   if (code == "ok") return 0;
-  if (IsUnavailable(code)) return kRefused;
-  if (code == "invalid_prompt" || code == "agent_not_found") return kUsage;
+  if (IsUnavailable(code) || IsNotRun(code)) return kRefused;
+  if (code == "invalid_prompt" || code == "unknown_kind" || code == "unknown_role" ||
+      code == "agent_not_found")
+    return kUsage;
   if (code == "timeout") return kTimedOut;
   if (code == "stopped") return kCancelled;
   return kFailed;
@@ -73,6 +81,8 @@ TaskAnswer AnswerOf(Verdict verdict) {
 
 std::string DelegationReply(const TaskAnswer& answer) {
   if (answer.reply.has_value()) return *answer.reply;
+  if (answer.for_host || IsNotRun(answer.code))
+    return Text("⚠️ 子任務處理失敗：", answer.message, "。請稍後再試或改寫指令。");
   if (IsUnavailable(answer.code))
     return Text("⚠️ 子任務未執行（任務沙箱）：", answer.message);
   return Text("⚠️ 子任務失敗（任務沙箱，", answer.code, "）：", answer.message);

@@ -17,6 +17,8 @@ struct TaskAnswer {
   std::string detail;                // more for the operator, never for the requester
   std::optional<std::string> reply;  // success only
   bool step_limit = false;
+  bool for_host = false;     // the sandbox had no part in it
+  bool ran_on_host = false;  // a program was started there, without isolation
   std::string task_id;       // in the ledger; empty: it was not admitted
   std::string receipt_json;  // empty: no run began
   std::string receipt_path;  // empty: not written
@@ -44,8 +46,9 @@ TaskAnswer AnswerFor(const Error& error);
 // The answer for a task that ran, as its evidence was judged.
 TaskAnswer AnswerOf(Verdict verdict);
 
-// The text a delegating agent gets when there is no reply (zh-TW, as the platform sends it); the
-// reply itself when there is one.
+// The text a delegating agent gets when there is no reply (zh-TW, as the platform sends it), in one
+// of three forms: the sandbox refused, the sandboxed task failed, anything else; the reply itself
+// when there is one.
 std::string DelegationReply(const TaskAnswer& answer);
 
 inline constexpr std::size_t kMaxMessageBytes = 400;

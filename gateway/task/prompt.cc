@@ -9,15 +9,16 @@
 namespace taskcell::gateway {
 namespace {
 
-Result<std::string> ReadPersona(int snapshot_fd, const std::string& name) {
-  Result<std::string> text = sys::ReadFile(snapshot_fd, name, kMaxPersonaBytes);
+Result<std::string> ReadPersona(int directory_fd, const std::string& name) {
+  Result<std::string> text = sys::ReadFile(directory_fd, name, kMaxPersonaBytes);
   if (text.ok()) {
     if (IsUtf8(text.value()) && text->find('\0') == std::string::npos) return text;
     return Error(Kind::kConfig,
                  Text("the agent directory cannot be mounted: ", name, " is not UTF-8 text"))
         .Coded("agent_dir_unmountable");
   }
-  if (text.error().err == ENOENT) return std::string();
+  // A snapshot holds no link; on the host whoever calls tells that one is left out.
+  if (text.error().err == ENOENT || text.error().err == ELOOP) return std::string();
   if (text.error().err != EFBIG) return text;
   return Error(Kind::kConfig, Text("the agent directory cannot be mounted: ", name,
                                    " has more than ", kMaxPersonaBytes, " bytes"))
@@ -46,10 +47,10 @@ Status CheckPrompt(std::string_view prompt) {
   return Ok();
 }
 
-Result<std::string> ReadSystemPrompt(int snapshot_fd) {
+Result<std::string> ReadSystemPrompt(int directory_fd) {
   constexpr std::string_view kRule = "\n\n---\n\n";
-  std::string soul = TRY(ReadPersona(snapshot_fd, "SOUL.md"));
-  std::string identity = TRY(ReadPersona(snapshot_fd, "IDENTITY.md"));
+  std::string soul = TRY(ReadPersona(directory_fd, "SOUL.md"));
+  std::string identity = TRY(ReadPersona(directory_fd, "IDENTITY.md"));
   std::string text;
   if (!Trim(soul).empty()) text = Text("# Soul\n", soul);
   if (!Trim(identity).empty()) text += Text(text.empty() ? "" : kRule, "# Identity\n", identity);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "gateway/task/stream_sink.h"
 #include "gateway/task/watch.h"
 #include "launcher/cgroup/events.h"
 
@@ -13,28 +14,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kHandOverWait{10};
-
-// Feeds the job's output to the stream reader, which says when the run must end.
-class StreamSink : public gate::OutputSink {
- public:
-  explicit StreamSink(StreamReader& reader) : reader_(reader) {}
-  bool OnStdout(std::string_view bytes) override { return reader_.TakeStdout(bytes); }
-  bool OnStderr(std::string_view bytes) override {
-    reader_.TakeStderr(bytes);
-    return true;
-  }
-
- private:
-  StreamReader& reader_;
-};
-
-// What the program's exit looks like to a stream reader.
-int CliExit(const gate::JobEnd& end) {
-  constexpr int kSignalBase = 128;
-  constexpr int kKilled = 137;
-  if (end.outcome != gate::JobOutcome::kExited) return kKilled;
-  return end.exit.signal != 0 ? kSignalBase + end.exit.signal : end.exit.code;
-}
 
 }  // namespace
 
@@ -53,7 +32,7 @@ Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCe
   StreamSink sink(reader);
   {
     std::unique_ptr<JobWatch> watch =
-        TRY(JobWatch::Start(gate, way, terms.cancel_fd, terms.max_turns));
+        TRY(JobWatch::Start(gate, &way, terms.cancel_fd, terms.max_turns));
     TRY(gate.HandOver(job, std::min(Clock::now() + kHandOverWait, terms.deadline)));
     Result<gate::JobEnd> end = gate.Pump(sink, terms.deadline);
     if (end.ok()) {

@@ -1,4 +1,4 @@
-// The life of a task, top to bottom: one function a step.
+// The life of a task in a cell, top to bottom: one function a step.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/cancel.h"
+#include "gateway/task/cell_task.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/run_job.h"
@@ -34,7 +35,6 @@ constexpr std::chrono::seconds kAttestationWait{10};
 struct Subject {
   const Home& home;
   std::string agent;
-  std::string runtime;  // id as in agent.toml
 };
 
 void Progress(const Surroundings& surroundings, std::string_view line) {
@@ -189,7 +189,8 @@ struct CellOutcome {
 // is told in `removed`.
 Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Payer& payer,
                               PlannedTask& task, Surroundings& surroundings,
-                              Clock::time_point begun, Receipt& receipt, Status& removed) {
+                              Clock::time_point begun, Receipt& receipt, Status& removed,
+                              bool& cell_made) {
   const Clock::time_point deadline = begun + std::chrono::milliseconds(agent.config.timeout_ms);
   const std::string secret = payer.route.credential.secret;
   TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
@@ -199,6 +200,7 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
   places.init_program = surroundings.programs.init;
   places.launch_program = surroundings.programs.launch;
   std::unique_ptr<probe::RunningCell> cell = TRY(admission.engine->Make(task.plan, places));
+  cell_made = true;
   auto run = [&]() -> Result<Evidence> {
     for (const std::string& warning : cell->warnings())
       receipt.warnings.push_back(Text("the engine warned: ", Printable(warning)));
@@ -283,8 +285,9 @@ void Clean(const Subject& subject, std::string_view family, const Status& cell_r
 // Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
 TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
                    const Admission& admission, const std::string& prompt,
-                   Surroundings& surroundings, Clock::time_point begun, TaskRecord& record,
+                   Surroundings& surroundings, Clock::time_point begun, CellTask& course,
                    bool& try_another) {
+  TaskRecord& record = *course.record;
   Result<PlannedTask> task =
       PlanTask(subject.home, agent, admission, surroundings.programs, prompt);
   if (!task.ok()) return AnswerFor(task.error());
@@ -299,8 +302,8 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
   if (!entered.ok()) return AnswerFor(entered.error());
   Receipt receipt = BeginReceipt(subject.home, agent, admission, payer, task.value());
   Status cell_removed = Ok();
-  Result<CellOutcome> outcome =
-      RunInCell(agent, admission, payer, task.value(), surroundings, begun, receipt, cell_removed);
+  Result<CellOutcome> outcome = RunInCell(agent, admission, payer, task.value(), surroundings,
+                                          begun, receipt, cell_removed, course.cell_made);
   std::string forbidden_tool = outcome.ok() ? outcome->verdict.forbidden_tool : "";
   const AccountLesson lesson = outcome.ok() ? outcome->lesson : AccountLesson();
   try_another = lesson.may_try_another;
@@ -320,15 +323,16 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
 // ran, with the next.
 TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& admission,
                        const TaskRequest& request, Surroundings& surroundings,
-                       Clock::time_point begun) {
+                       Clock::time_point begun, CellTask& course) {
   Result<TaskRecord> record = TaskRecord::Begin(subject.home, subject.agent, request.kind);
   if (!record.ok()) return AnswerFor(record.error());
+  course.record = std::move(record).value();
   TaskAnswer answer;
   std::vector<std::string> warnings;
   for (Payer& payer : admission.payers) {
     bool try_another = false;
-    answer = RunWith(payer, subject, agent, admission, request.prompt, surroundings, begun,
-                     record.value(), try_another);
+    answer = RunWith(payer, subject, agent, admission, request.prompt, surroundings, begun, course,
+                     try_another);
     if (!try_another || &payer == &admission.payers.back()) break;
     const std::string next = std::next(&payer)->account;
     warnings.insert(warnings.end(), answer.warnings.begin(), answer.warnings.end());
@@ -337,58 +341,25 @@ TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& ad
     Progress(surroundings, warnings.back());
   }
   answer.warnings.insert(answer.warnings.begin(), warnings.begin(), warnings.end());
-  record->End(answer);
   return answer;
-}
-
-// Every refusal is audited. The escape hatch is not offered by this version: an open one changes
-// nothing but the warning.
-void AuditRefusal(const Subject& subject, TaskAnswer& answer) {
-  if (!IsUnavailable(answer.code)) return;
-  Result<ConfigValue> config = ReadConfig(subject.home);
-  if (config.ok() && ReadEscapeHatches(config.value()).task)
-    answer.warnings.emplace_back(
-        "when_unavailable = \"run_unsandboxed\" is not supported by this version of taskcell: the "
-        "task was not run");
-  Audit(subject, "task_sandbox_unavailable", answer,
-        {{"reason", answer.code},
-         {"runtime", subject.runtime},
-         {"when_unavailable", std::string("fail")}});
-}
-
-std::string RuntimeIdAsWritten(const AgentConfig& config) {
-  Result<Runtime> runtime = ParseRuntime(config.provider);
-  if (runtime.ok()) return std::string(RuntimeId(runtime.value()));
-  return AuditToolName(config.provider);
 }
 
 }  // namespace
 
-TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings) {
-  const Clock::time_point begun = Clock::now();
-  Status prompt = CheckPrompt(request.prompt);
-  if (!prompt.ok()) return AnswerFor(prompt.error());
-  Result<Home> home = OpenHome(request.home);
-  if (!home.ok()) return AnswerFor(std::move(home).error().Coded("workspace_failed"));
-  Result<Agent> agent = FindAgent(home.value(), request.agent);
-  Subject subject{home.value(), request.agent, "unknown"};
-  if (!agent.ok()) {
-    TaskAnswer answer = AnswerFor(agent.error());
-    AuditRefusal(subject, answer);
-    return answer;
+CellTask RunCellTask(const Home& home, const Agent& agent, const TaskRequest& request,
+                     Surroundings& surroundings, Clock::time_point begun) {
+  CellTask course;
+  const Subject subject{home, agent.config.name};
+  Result<Admission> admission = Admit(home, agent.config, surroundings);
+  if (!admission.ok()) {
+    course.answer = AnswerForFault(admission.error(), surroundings);
+    return course;
   }
-  subject.agent = agent->config.name;
-  subject.runtime = RuntimeIdAsWritten(agent->config);
-  Result<Admission> admission = Admit(home.value(), agent->config, surroundings);
-  TaskAnswer answer = admission.ok() ? RunAdmitted(subject, agent.value(), admission.value(),
-                                                   request, surroundings, begun)
-                                     : AnswerForFault(admission.error(), surroundings);
-  AuditRefusal(subject, answer);
-  answer.warnings.insert(answer.warnings.end(), agent->warnings.begin(), agent->warnings.end());
-  if (admission.ok())
-    answer.warnings.insert(answer.warnings.end(), admission->warnings.begin(),
-                           admission->warnings.end());
-  return answer;
+  course.answer =
+      RunAdmitted(subject, agent, admission.value(), request, surroundings, begun, course);
+  course.answer.warnings.insert(course.answer.warnings.end(), admission->warnings.begin(),
+                                admission->warnings.end());
+  return course;
 }
 
 }  // namespace taskcell::gateway

@@ -9,6 +9,7 @@
 #include "gateway/config/environment.h"
 #include "gateway/config/home.h"
 #include "gateway/config/sandbox_settings.h"
+#include "gateway/config/task_kind.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/egress/broker.h"
 #include "gateway/task/answer.h"
@@ -22,7 +23,9 @@ struct TaskRequest {
   std::string home;  // as ChooseHome gave it
   std::string agent;
   std::string prompt;
-  std::string kind = "run";  // what asked for it, for the ledger
+  TaskKind kind = TaskKind::kBus;
+  std::string team_role = {};  // of a goal round: the member of a team it asks for; empty: none
+  bool require_cell = false;   // refuse what would run on the host
 };
 
 // The installed programs a cell is made of, absolute paths.
@@ -30,6 +33,7 @@ struct Programs {
   std::string init;
   std::string launch;
   std::string loop;
+  std::string host = {};  // for tasks that run on the host itself
 };
 // The programs that lie beside this process's own executable, or in its ../libexec/taskcell.
 Result<Programs> FindPrograms();
@@ -45,13 +49,20 @@ struct Surroundings {
   std::function<Status(const Home&, probe::CellEngine&, const SandboxSettings&)> prove_limits;
   // The broker, started when first asked for.
   std::function<Result<Broker*>()> broker;
+  // True for the first task of an agent that came by a path the sandbox does not cover, once in the
+  // life of the process. May be empty: then each is the first.
+  std::function<bool(const std::string& agent, TaskKind kind)> is_first_uncovered;
   int cancel_fd = -1;                                     // readable: cancel the task; -1: never
   std::function<void(std::string_view)> report_progress;  // one line for a person; may be empty
 };
 
-// Runs one task to its end: admission, plan, cell, verification, job, evidence, verdict, record,
-// clean-up. Always answers; whatever the answer, nothing of the task is left but its receipt, its
-// audit events, and what the answer's warnings name.
+// Runs one task to its end, where its kind and its agent's switch say: in a cell, on the host, or
+// not at all. Always answers; whatever the answer, nothing of the task is left but its receipt, its
+// audit events, its line in the log of a failure, and what the answer's warnings name.
+//
+// The escape hatch ([container.sandbox] when_unavailable = "run_unsandboxed") lets a task run on
+// the host that the sandbox refused, each time audited, and only as long as no cell of its own was
+// made: an image that makes its cell look wrong must not buy itself a run on the host.
 TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings);
 
 }  // namespace taskcell::gateway

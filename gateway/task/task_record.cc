@@ -28,14 +28,13 @@ int64_t UnixMilliseconds() {
       .count();
 }
 
-Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent,
-                                     const std::string& kind) {
+Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent, TaskKind kind) {
   Result<Ledger> ledger = Ledger::Open(home.fd.get(), home.path);
   if (!ledger.ok()) return std::move(ledger).error().Coded(kWorkspaceFailed);
   TaskRow task;
   task.id = TRY(MakeRunId());
   task.agent = agent;
-  task.kind = kind;
+  task.kind = TaskKindName(kind);
   task.owner = TRY(OwnerOfThisProcess());
   task.accepted_ms = UnixMilliseconds();
   task.started_ms = task.accepted_ms;
@@ -54,10 +53,16 @@ void TaskRecord::EndCell(const RunRow& run, std::string_view fingerprint,
                          const AccountLesson& lesson, int64_t rate_limit_cooldown_s,
                          std::vector<std::string>& warnings) {
   Warn(ledger_.FinishRun(run.id, UnixMilliseconds()), warnings);
+  Learn(run.account, fingerprint, lesson, rate_limit_cooldown_s, warnings);
+}
+
+void TaskRecord::Learn(std::string_view account, std::string_view fingerprint,
+                       const AccountLesson& lesson, int64_t rate_limit_cooldown_s,
+                       std::vector<std::string>& warnings) {
   if (!lesson.outcome.has_value()) return;
   constexpr int64_t kMillis = 1000;
   const int64_t now = UnixMilliseconds() / kMillis;
-  Warn(ledger_.ChangeAccount(run.account, fingerprint,
+  Warn(ledger_.ChangeAccount(account, fingerprint,
                              [&](AccountState& state) {
                                Advance(state, *lesson.outcome, now, lesson.retry_after_s,
                                        rate_limit_cooldown_s);

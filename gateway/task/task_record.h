@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gateway/config/home.h"
+#include "gateway/config/task_kind.h"
 #include "gateway/ledger/ledger.h"
 #include "gateway/task/account_choice.h"
 #include "gateway/task/answer.h"
@@ -15,8 +16,7 @@ namespace taskcell::gateway {
 class TaskRecord {
  public:
   // Enters the task as running. Error code workspace_failed: without a record nothing runs.
-  static Result<TaskRecord> Begin(const Home& home, const std::string& agent,
-                                  const std::string& kind);
+  static Result<TaskRecord> Begin(const Home& home, const std::string& agent, TaskKind kind);
 
   const std::string& task_id() const { return id_; }
 
@@ -27,6 +27,9 @@ class TaskRecord {
   // written is added to `warnings`: the task's outcome is not worth less for it.
   void EndCell(const RunRow& run, std::string_view fingerprint, const AccountLesson& lesson,
                int64_t rate_limit_cooldown_s, std::vector<std::string>& warnings);
+  // Notes what a run taught about the account that paid for it.
+  void Learn(std::string_view account, std::string_view fingerprint, const AccountLesson& lesson,
+             int64_t rate_limit_cooldown_s, std::vector<std::string>& warnings);
   // Enters the outcome.
   void End(TaskAnswer& answer);
 

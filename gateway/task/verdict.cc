@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 
+#include "gateway/runtimes/tool_names.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
 namespace {
-
-// The tools claude may call; the broker's record of what the model called is checked against them,
-// whatever the stream says. The other programs' loops refuse foreign names themselves.
-constexpr std::array<std::string_view, 6> kClaudeTools = {"Read", "Write", "Edit",
-                                                          "Glob", "Grep",  "Bash"};
 
 std::string CleanToolName(std::string_view tool, std::string_view extra) {
   constexpr std::size_t kMaxName = 64;
@@ -27,13 +24,23 @@ std::string CleanToolName(std::string_view tool, std::string_view extra) {
   return out;
 }
 
+// The tools a program may call; the broker's record of what the model called is checked against
+// them, whatever the stream says. The other programs' loops refuse foreign names themselves.
+std::span<const std::string_view> ToolsOf(Runtime runtime) {
+  if (runtime == Runtime::kClaude) return kClaudeTools;
+  if (runtime == Runtime::kGrok) return kGrokTools;
+  return {};
+}
+
+std::string_view Place(const Evidence& evidence) { return evidence.on_host ? "host" : "sandbox"; }
+
 std::string FindForbiddenTool(const Evidence& evidence) {
   if (evidence.run.outcome == StreamOutcome::kToolViolation)
     return evidence.run.violation.empty() ? "unnamed tool" : evidence.run.violation;
-  if (evidence.runtime != Runtime::kClaude) return "";
+  const std::span<const std::string_view> allowed = ToolsOf(evidence.runtime);
+  if (allowed.empty()) return "";
   for (const std::string& tool : evidence.egress.tools_called) {
-    if (std::find(kClaudeTools.begin(), kClaudeTools.end(), tool) == kClaudeTools.end())
-      return tool;
+    if (std::find(allowed.begin(), allowed.end(), tool) == allowed.end()) return tool;
   }
   return "";
 }
@@ -57,13 +64,14 @@ std::string Detail(const Evidence& evidence) {
              " processes were killed; raise memory_bytes or let the task use less"));
   if (evidence.events.has_value() && evidence.events->pids_refusals > 0)
     add(Text("the process limit was reached ", evidence.events->pids_refusals, " times"));
-  if (!evidence.events.has_value()) add("what the cgroup counted is unknown");
+  if (!evidence.events.has_value() && !evidence.on_host) add("what the cgroup counted is unknown");
   add(evidence.transport_error);
   if (evidence.end.outcome == gate::JobOutcome::kRefused)
     add(Text("the job did not start at ", evidence.end.refusal.stage, ": ",
              evidence.end.refusal.text));
-  if (evidence.end.outcome == gate::JobOutcome::kGateClosed) add("the cell's PID 1 went away");
-  if (evidence.end.outcome == gate::JobOutcome::kOverdue) add("the cell did not end when asked");
+  if (evidence.end.outcome == gate::JobOutcome::kGateClosed)
+    add(evidence.on_host ? "taskcell-host went away" : "the cell's PID 1 went away");
+  if (evidence.end.outcome == gate::JobOutcome::kOverdue) add("the job did not end when asked");
   const EgressTotals& totals = evidence.egress.totals;
   if (totals.upstream_failures > 0)
     add(Text(totals.upstream_failures, " requests got no usable answer from the provider"));
@@ -102,13 +110,19 @@ Verdict Succeed(std::string reply, bool step_limit) {
 
 Verdict StepLimit(const Evidence& evidence) {
   if (evidence.run.reply.has_value()) return Succeed(*evidence.run.reply, true);
-  return Fail("step_limit", Text("the AI reached the sandbox step limit (", evidence.max_turns,
-                                 ") before writing a reply; raise max_turns or split the task"));
+  return Fail("step_limit",
+              Text("the AI reached the ", Place(evidence), " step limit (", evidence.max_turns,
+                   ") before writing a reply; raise max_turns or split the task"));
 }
 
 // The program is not there, or cannot be executed: the configuration names another than the root
 // has.
 Verdict NoProgram(const Evidence& evidence) {
+  if (evidence.on_host)
+    return Fail(
+        "invalid_config",
+        Text("`", Printable(evidence.executable), "` cannot be started on the host (",
+             evidence.end.refusal.text, "); install it, or put it into the PATH of the gateway"));
   return Fail(
       "invalid_config",
       Text("`", Printable(evidence.executable), "` cannot be started in the ", evidence.root, " (",
@@ -124,7 +138,7 @@ Verdict Refused(const Evidence& evidence) {
       std::find(kNoProgram.begin(), kNoProgram.end(), refusal.err) != kNoProgram.end())
     return NoProgram(evidence);
   return Fail("supervisor_refused",
-              Text("the sandbox supervisor refused its setup (", refusal.stage, ")"));
+              Text("the ", Place(evidence), " supervisor refused its setup (", refusal.stage, ")"));
 }
 
 // The provider never gave an answer, and not because of the account.
@@ -148,32 +162,38 @@ Verdict NoReply(const Evidence& evidence) {
     return Fail("pids_limit", Text("the sandbox reached its process limit (", evidence.pids,
                                    "): raise pids or let the task start fewer"));
   return Fail("no_reply", Text("the ", FamilyName(evidence.runtime),
-                               " CLI in the sandbox ended without a reply (exit ",
-                               ExitText(evidence.end), ")"));
+                               evidence.on_host ? " CLI on the host" : " CLI in the sandbox",
+                               " ended without a reply (exit ", ExitText(evidence.end), ")"));
 }
 
 // The last two lines of the order: what the provider is to blame for, and a reply or none.
 Verdict JudgeEnded(const Evidence& evidence) {
   const EgressTotals& totals = evidence.egress.totals;
-  const bool reply = evidence.run.outcome == StreamOutcome::kSuccess &&
-                     evidence.run.reply.has_value() && !ProgramFailed(evidence) &&
-                     totals.model_calls > 0;
+  const StreamOutcome told = evidence.run.outcome;
+  const bool reply = told == StreamOutcome::kSuccess && evidence.run.reply.has_value() &&
+                     !ProgramFailed(evidence) && (evidence.on_host || totals.model_calls > 0);
   if (reply) return Succeed(*evidence.run.reply, evidence.run.step_limit);
   const std::string_view family = FamilyName(evidence.runtime);
-  if (totals.rate_limited > 0 || totals.billing > 0)
+  const bool says_limited = evidence.on_host && told == StreamOutcome::kRateLimited;
+  const bool says_rejected = evidence.on_host && told == StreamOutcome::kAuthFailed;
+  if (totals.rate_limited > 0 || totals.billing > 0 || says_limited)
     return Fail("rate_limited",
                 Text("the ", family, " provider rate-limited or rejected the request for quota",
                      totals.retry_after_seconds > 0
                          ? Text("; it may be asked again in ", totals.retry_after_seconds, " s")
                          : ""));
-  if (totals.auth_failures > 0)
+  if (totals.auth_failures > 0 || says_rejected)
     return Fail("auth_failed",
-                Text("authentication failed: the ", family,
-                     " provider rejected the credential of account `", evidence.account, "`"));
+                Text("authentication failed: the ", family, " provider rejected ",
+                     evidence.account.empty()
+                         ? std::string("the program's own login")
+                         : Text("the credential of account `", evidence.account, "`")));
   return NoReply(evidence);
 }
 
 Verdict Judge(const Evidence& evidence) {
+  if (evidence.on_host && evidence.run.outcome == StreamOutcome::kToolViolation)
+    return Fail("transport_failed", "the output of the host run could not be read");
   if (std::string tool = FindForbiddenTool(evidence); !tool.empty()) {
     std::string shown = CleanToolName(tool, "_-.: ");
     Verdict verdict =
@@ -184,32 +204,39 @@ Verdict Judge(const Evidence& evidence) {
     return verdict;
   }
   if (!evidence.transport_error.empty())
-    return Fail("transport_failed", "the sandbox run failed before the CLI finished");
+    return Fail("transport_failed",
+                Text("the ", Place(evidence), " run failed before the CLI finished"));
   if (evidence.egress.totals.credential_echoed)
     return Fail("transport_failed",
                 "the sandbox run failed before the CLI finished: the provider's answer held the "
                 "credential, so it was not passed on");
   if (evidence.run.outcome == StreamOutcome::kOutputOverflow)
-    return Fail("output_overflow", "the sandbox output exceeded 1 MiB and was stopped");
+    return Fail("output_overflow",
+                Text("the ", Place(evidence), " output exceeded 1 MiB and was stopped"));
   if (evidence.end.outcome == gate::JobOutcome::kRefused) return Refused(evidence);
   const bool ended = evidence.end.outcome == gate::JobOutcome::kExited;
   const bool program_says_limit =
       evidence.run.step_limit || evidence.run.outcome == StreamOutcome::kStepLimit;
   if (evidence.over_steps || (program_says_limit && ended)) return StepLimit(evidence);
-  if (evidence.cancelled) return Fail("stopped", "the sandbox run was stopped");
-  if (DeadlinePassed(evidence)) return Fail("timeout", TimedOutMessage(evidence.timeout_ms));
+  if (evidence.cancelled) return Fail("stopped", Text("the ", Place(evidence), " run was stopped"));
+  if (DeadlinePassed(evidence))
+    return Fail("timeout", TimedOutMessage(evidence.timeout_ms, evidence.on_host));
   if (evidence.end.outcome == gate::JobOutcome::kGateClosed)
     return Fail("result_incomplete",
-                "the sandbox ended before its result was complete, so nothing of it was taken");
-  if (!ended) return Fail("transport_failed", "the sandbox run failed before the CLI finished");
+                Text("the ", Place(evidence),
+                     " run ended before its result was complete, so nothing of it was taken"));
+  if (!ended)
+    return Fail("transport_failed",
+                Text("the ", Place(evidence), " run failed before the CLI finished"));
   return JudgeEnded(evidence);
 }
 
 }  // namespace
 
-std::string TimedOutMessage(uint64_t timeout_ms) {
+std::string TimedOutMessage(uint64_t timeout_ms, bool on_host) {
   constexpr uint64_t kMillis = 1000;
-  return Text("the sandbox task timed out after ", timeout_ms / kMillis, " s");
+  return Text("the ", on_host ? "host" : "sandbox", " task timed out after ", timeout_ms / kMillis,
+              " s");
 }
 
 std::string AuditToolName(std::string_view tool) {

@@ -17,6 +17,9 @@ namespace taskcell::gateway {
 // program's stream, the broker, the cell's cgroup.
 struct Evidence {
   Runtime runtime = Runtime::kClaude;
+  // On the host itself: no broker stood between, so the program's own stream is the evidence, and
+  // no cgroup counted.
+  bool on_host = false;
   std::string account;     // its id, for a message
   std::string executable;  // in the cell, for a message
   std::string root;        // where it was looked for: "image `x`"
@@ -49,11 +52,12 @@ struct Verdict {
 // there is none and the evidence supports it, provider_unavailable, out_of_memory or pids_limit
 // instead of no_reply. A program that is not there is invalid_config. What the
 // program prints can be forged by a tool, so an outcome that blames the provider needs the broker's
-// word, and a reply needs at least one answer of the provider behind it. Pure.
+// word, and a reply needs at least one answer of the provider behind it; on the host, where there
+// is no broker, the stream is believed. Pure.
 Verdict Classify(const Evidence& evidence);
 
-// "the sandbox task timed out after N s".
-std::string TimedOutMessage(uint64_t timeout_ms);
+// "the sandbox task timed out after N s", or the host's.
+std::string TimedOutMessage(uint64_t timeout_ms, bool on_host = false);
 
 // Only letters, digits and "_-." of a tool's name, at most 64 bytes, else "unknown".
 std::string AuditToolName(std::string_view tool);

@@ -13,10 +13,10 @@ constexpr int kLookEveryMs = 100;
 }  // namespace
 
 Result<std::unique_ptr<JobWatch>> JobWatch::Start(const gate::GateHost& gate,
-                                                  const BrokerCell& broker, int cancel_fd,
+                                                  const BrokerCell* broker, int cancel_fd,
                                                   uint64_t max_steps) {
   std::unique_ptr<JobWatch> watch(new JobWatch(TRY(sys::MakeEvent())));
-  watch->thread_ = TRY(StartThread([watch = watch.get(), &gate, &broker, cancel_fd, max_steps] {
+  watch->thread_ = TRY(StartThread([watch = watch.get(), &gate, broker, cancel_fd, max_steps] {
                          watch->Run(gate, broker, cancel_fd, max_steps);
                        }).With("the watch over the job"));
   return watch;
@@ -27,7 +27,7 @@ JobWatch::~JobWatch() {
   if (thread_.joinable()) thread_.join();
 }
 
-void JobWatch::Run(const gate::GateHost& gate, const BrokerCell& broker, int cancel_fd,
+void JobWatch::Run(const gate::GateHost& gate, const BrokerCell* broker, int cancel_fd,
                    uint64_t max_steps) {
   // poll(2) skips an entry whose descriptor is negative: no caller, or one that has asked already.
   std::array<struct pollfd, 2> entries = {{{stop_.get(), POLLIN, 0}, {cancel_fd, POLLIN, 0}}};
@@ -40,8 +40,8 @@ void JobWatch::Run(const gate::GateHost& gate, const BrokerCell& broker, int can
       entries[1].fd = -1;
       gate.Cancel();
     }
-    if (ended) continue;
-    const EgressTotals totals = broker.Totals();
+    if (ended || broker == nullptr) continue;
+    const EgressTotals totals = broker->Totals();
     over_steps_ = totals.steps > max_steps;
     ended = over_steps_ || totals.credential_echoed;
     if (ended) gate.Cancel();

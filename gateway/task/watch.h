@@ -14,12 +14,13 @@ namespace taskcell::gateway {
 
 // Watches a running job from beside it and cancels it when its caller asks, when the broker has
 // counted more steps than allowed, or when the provider sent the credential back. One thread; the
-// destructor ends it. `gate` and `broker` must outlive the object and stay where they are.
+// destructor ends it. `gate` and `broker` (nullptr: there is none) must outlive the object and stay
+// where they are.
 class JobWatch {
  public:
   // `cancel_fd` becomes readable to cancel; -1: never.
   static Result<std::unique_ptr<JobWatch>> Start(const gate::GateHost& gate,
-                                                 const BrokerCell& broker, int cancel_fd,
+                                                 const BrokerCell* broker, int cancel_fd,
                                                  uint64_t max_steps);
   ~JobWatch();
   JobWatch(const JobWatch&) = delete;
@@ -30,7 +31,7 @@ class JobWatch {
 
  private:
   explicit JobWatch(UniqueFd stop) : stop_(std::move(stop)) {}
-  void Run(const gate::GateHost& gate, const BrokerCell& broker, int cancel_fd, uint64_t max_steps);
+  void Run(const gate::GateHost& gate, const BrokerCell* broker, int cancel_fd, uint64_t max_steps);
 
   UniqueFd stop_;  // eventfd
   std::atomic<bool> cancelled_ = false;

@@ -25,19 +25,18 @@ using cell::FrameType;
 
 constexpr uint64_t kMicrosecondsPerMs = 1000;
 constexpr int kMaxSignal = 64;
+constexpr uint64_t kLongestMs = 60'000;
+constexpr uint64_t kKillAgainMs = 20;
 
 // One job from its start to its end. The order of things: its process ends (by itself, or because
 // everything was killed), everything else is killed and reaped, the output runs dry, kExit.
 class JobRun {
  public:
-  JobRun(cell::Job job, Witness witness, Gate& gate)
-      : job_(std::move(job)),
-        input_(std::move(job_.input)),
-        witness_(std::move(witness)),
-        gate_(gate) {}
+  JobRun(const RunningJob& job, UniqueFd signals, Gate& gate)
+      : job_(job), gate_(gate), signals_(std::move(signals)) {
+    if (job_.timeout_ms > 0) deadline_us_ = job_.started_us + job_.timeout_ms * kMicrosecondsPerMs;
+  }
 
-  // False: the job was refused, and the other side knows.
-  Result<bool> Start();
   Status UntilEnded();
 
  private:
@@ -51,34 +50,17 @@ class JobRun {
   bool TakesTerminal();
   void End(ExitReason reason);
   Status ReportExit();
-  bool Finished() { return ended_ && none_left_ && witness_.relay().finished(); }
+  bool Finished() { return ended_ && none_left_ && job_.relay.finished(); }
 
-  cell::Job job_;
-  std::string input_;  // of the job: not for the witness to know
-  Witness witness_;
+  const RunningJob& job_;
   Gate& gate_;
   UniqueFd signals_;
-  uint64_t started_us_ = 0;
   std::optional<uint64_t> deadline_us_;  // of the job, or, once it is ending, of the ending
   bool ending_ = false;                  // everything was killed
   bool ended_ = false;                   // the first process was reaped
   bool none_left_ = false;               // and every other one, too
   cell::JobExit exit_;
 };
-
-Result<bool> JobRun::Start() {
-  signals_ = TRY(sys::MakeChildSignalFd());
-  witness_.relay().SetInput(input_);
-  started_us_ = sys::MonotonicUs();
-  std::string refusal = TRY(witness_.Become(job_));
-  if (refusal.empty()) {
-    if (job_.timeout_ms > 0) deadline_us_ = started_us_ + job_.timeout_ms * kMicrosecondsPerMs;
-    TRY(gate_.Send(FrameType::kStarted, {}));
-    return true;
-  }
-  TRY(gate_.Send(FrameType::kRefused, refusal));
-  return false;
-}
 
 Status JobRun::UntilEnded() {
   while (!Finished()) TRY(Turn());
@@ -92,22 +74,24 @@ Status JobRun::Turn() {
   gate = {gate_.fd(), POLLIN, 0};
   entries[1] = {signals_.get(), POLLIN, 0};
   auto streams = std::span(entries).last<Relay::kEntries>();
-  witness_.relay().Ask(streams, gate);
+  job_.relay.Ask(streams, gate);
   TRY(sys::PollAll(entries, TimeoutMs()));
   CheckClock();
   if ((gate.revents & (POLLIN | POLLHUP | POLLERR)) != 0) TRY(Obey());
   if (entries[1].revents != 0) sys::DrainSignals(signals_.get());
   TRY(Reap());
-  return witness_.relay().Act(streams, gate, gate_);
+  // ignoring: whether any is left is what reaping finds out
+  if (ending_ && !none_left_) (void)job_.kill_all();
+  return job_.relay.Act(streams, gate, gate_);
 }
 
 int JobRun::TimeoutMs() const {
   if (!deadline_us_) return -1;
   uint64_t now = sys::MonotonicUs();
   if (now >= *deadline_us_) return 0;
-  constexpr uint64_t kLongestMs = 60'000;
+  const uint64_t longest_ms = ending_ ? kKillAgainMs : kLongestMs;
   uint64_t left_ms = (*deadline_us_ - now + kMicrosecondsPerMs - 1) / kMicrosecondsPerMs;
-  return static_cast<int>(left_ms < kLongestMs ? left_ms : kLongestMs);
+  return static_cast<int>(left_ms < longest_ms ? left_ms : longest_ms);
 }
 
 void JobRun::CheckClock() {
@@ -116,7 +100,7 @@ void JobRun::CheckClock() {
   // What was killed does not go away (a process stuck in the kernel). Init's own exit takes it.
   ended_ = true;
   none_left_ = true;
-  witness_.relay().Abandon();
+  job_.relay.Abandon();
 }
 
 Status JobRun::Obey() {
@@ -136,7 +120,7 @@ Status JobRun::ObeyOne(const FrameReader::Message& message) {
     int signal = static_cast<unsigned char>(message.payload[0]);
     if (signal > 0 && signal <= kMaxSignal) {
       if (ended_) return Ok();
-      return sys::SignalGroup(witness_.child().pid(), signal);
+      return sys::SignalGroup(job_.pid, signal);
     }
   }
   return Error(Kind::kViolation, Text("gate: a message of type ", static_cast<int>(message.type),
@@ -153,24 +137,24 @@ Status JobRun::Reap() {
 }
 
 bool JobRun::TakesTerminal() {
-  return job_.foreground && sys::SetForeground(STDIN_FILENO, witness_.child().pid()).ok();
+  return job_.foreground && sys::SetForeground(STDIN_FILENO, job_.pid).ok();
 }
 
 void JobRun::TakeEvent(const sys::ChildEvent& event) {
-  bool first = event.pid == witness_.child().pid() && !ended_;
+  bool first = event.pid == job_.pid && !ended_;
   if (event.stopped) {
     // Nobody in the cell could continue it, and whoever is at the terminal has no shell here. But a
     // job that wants the terminal would only stop again at once, unless it may have it.
     bool wants_terminal = event.signal == SIGTTIN || event.signal == SIGTTOU;
     if (!first || (wants_terminal && !TakesTerminal())) return;
-    (void)sys::SignalGroup(witness_.child().pid(), SIGCONT);  // ignoring: it may be dying
+    (void)sys::SignalGroup(job_.pid, SIGCONT);  // ignoring: it may be dying
     return;
   }
   if (!first) return;
   ended_ = true;
   exit_.code = event.status;
   exit_.signal = event.signal;
-  exit_.wall_us = sys::MonotonicUs() - started_us_;
+  exit_.wall_us = sys::MonotonicUs() - job_.started_us;
   if (!ending_) End(ExitReason::kExited);
 }
 
@@ -178,24 +162,41 @@ void JobRun::End(ExitReason reason) {
   ending_ = true;
   exit_.reason = reason;
   deadline_us_ = sys::MonotonicUs() + kEndingTimeoutMs * kMicrosecondsPerMs;
-  // ignoring: whether any is left is what reaping finds out
-  (void)sys::SignalAll(SIGKILL);
+  (void)job_.kill_all();  // ignoring: it is called again until none is left
 }
 
 Status JobRun::ReportExit() {
   sys::Usage usage = TRY(sys::ChildrenUsage());
-  exit_.user_us = usage.user_us - witness_.usage().user_us;
-  exit_.system_us = usage.system_us - witness_.usage().system_us;
+  exit_.user_us = usage.user_us - job_.usage_before.user_us;
+  exit_.system_us = usage.system_us - job_.usage_before.system_us;
   return gate_.Send(FrameType::kExit, cell::EncodeExit(exit_));
 }
 
 }  // namespace
 
+Status SuperviseJob(const RunningJob& job, Gate& gate) {
+  UniqueFd signals = TRY(sys::MakeChildSignalFd());
+  TRY(gate.Send(FrameType::kStarted, {}));
+  return JobRun(job, std::move(signals), gate).UntilEnded();
+}
+
 Status RunJob(cell::Job job, Witness witness, Gate& gate) {
-  JobRun run(std::move(job), std::move(witness), gate);
-  Result<bool> started = run.Start();
-  if (started.ok() && !started.value()) return Ok();
-  Status done = started.ok() ? run.UntilEnded() : Status(std::move(started).error());
+  // Not for the witness to know.
+  const std::string input = std::move(job.input);
+  job.input.clear();
+  witness.relay().SetInput(input);
+  RunningJob running{witness.child().pid(),
+                     witness.relay(),
+                     sys::MonotonicUs(),
+                     job.timeout_ms,
+                     job.foreground,
+                     witness.usage(),
+                     [] { return sys::SignalAll(SIGKILL); }};
+  Status done = [&]() -> Status {
+    const std::string refusal = TRY(witness.Become(job));
+    if (!refusal.empty()) return gate.Send(FrameType::kRefused, refusal);
+    return SuperviseJob(running, gate);
+  }();
   // ignoring: init exits next, which kills them all once more
   if (!done.ok()) (void)sys::SignalAll(SIGKILL);
   return done;

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -82,6 +83,11 @@ Status SignalAll(int signal) {
     return Error(Kind::kInternal, "kill of every process by another than process 1", EPERM);
   }
   return Kill(-1, signal, "every process");
+}
+
+Status AdoptOrphans() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) return Failure("prctl CHILD_SUBREAPER");
+  return Ok();
 }
 
 Status ResetModes() {

@@ -32,6 +32,10 @@ Status StartGroup();
 // Ignores `signal`, which an exec hands on.
 Status IgnoreSignal(int signal);
 
+// PR_SET_CHILD_SUBREAPER: what this process's descendants leave behind becomes its child, instead
+// of process 1's.
+Status AdoptOrphans();
+
 // umask(2) and personality(2) as a fresh login has them: 022 and PER_LINUX. Both are handed on by
 // fork and exec, so what the caller had (readable memory made executable, no address space
 // randomisation) would be the job's.

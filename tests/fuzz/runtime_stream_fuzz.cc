@@ -9,7 +9,7 @@ namespace {
 
 constexpr gateway::Runtime kRuntimes[] = {gateway::Runtime::kClaude, gateway::Runtime::kCodex,
                                           gateway::Runtime::kOpenAiCompat,
-                                          gateway::Runtime::kAntigravity};
+                                          gateway::Runtime::kAntigravity, gateway::Runtime::kGrok};
 
 gateway::ParsedRun InPieces(gateway::Runtime runtime, std::string_view out, std::size_t piece) {
   gateway::StreamReader reader(runtime, 30);

@@ -14,7 +14,7 @@ Breach = namedtuple("Breach", "path line rule text")
 GROUND = ["seccomp", "launcher/base", "launcher/sys"]
 CELL = GROUND + ["launcher/cell"]
 LAUNCHER = CELL + ["launcher/cgroup", "launcher/gate", "launcher/mounts"]
-BUILDERS = LAUNCHER + ["launcher/native", "launcher/init"]
+BUILDERS = LAUNCHER + ["launcher/native", "launcher/init", "launcher/host"]
 PROBE = BUILDERS + ["probe"]
 GATEWAY_GROUND = ["gateway/config", "gateway/runtimes", "gateway/ledger"]
 GATEWAY_MIDDLE = ["gateway/egress", "gateway/sweep", "gateway/doctor"]
@@ -28,6 +28,7 @@ ROOMS = {
     "launcher/mounts": CELL,
     "launcher/init": LAUNCHER,
     "launcher/native": LAUNCHER,
+    "launcher/host": LAUNCHER + ["launcher/init"],
     "launcher": BUILDERS,  # main.cc
     "probe": BUILDERS,
     **{room: PROBE for room in GATEWAY_GROUND},

@@ -49,7 +49,7 @@ step_asan_ubsan() {
 }
 
 step_ubsan_trap() {
-  build ubsan-trap taskcell taskcell-launch taskcell-init taskcell-loop taskcell-probe taskcell-breaker tests/integration/all tests/support/all || return
+  build ubsan-trap taskcell taskcell-launch taskcell-init taskcell-host taskcell-loop taskcell-probe taskcell-breaker tests/integration/all tests/support/all || return
   "$here/fixture.sh" up build/ubsan-trap/bin || return
   TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin run_tests build/ubsan-trap -L '^integration$'
 }

@@ -9,24 +9,27 @@ TEST(RuntimeTest, NamesAliasesAndCaseAreRead) {
   EXPECT_EQ(ParseRuntime("").value(), Runtime::kClaude);
   EXPECT_EQ(ParseRuntime("  Claude\n").value(), Runtime::kClaude);
   EXPECT_EQ(ParseRuntime("CODEX").value(), Runtime::kCodex);
+  EXPECT_EQ(ParseRuntime("grok-cli").value(), Runtime::kGrok);
   for (const char* name : {"openai_compat", "openai-compat", "openai", "OpenAI"}) {
     EXPECT_EQ(ParseRuntime(name).value(), Runtime::kOpenAiCompat) << name;
   }
 }
 
 TEST(RuntimeTest, WhatCannotRunIsRefusedWithTheSupportedNames) {
-  for (const char* name :
-       {"antigravity", "agy", "grok", "gemini", "qwen", "claud", "claude\x1b[0m"}) {
+  for (const char* name : {"antigravity", "agy", "gemini", "qwen", "kimi", "copilot", "kiro",
+                           "cursor", "vibe", "opencode", "claud", "claude\x1b[0m"}) {
     Result<Runtime> runtime = ParseRuntime(name);
     ASSERT_FALSE(runtime.ok()) << name;
     EXPECT_EQ(runtime.error().code, "unsupported_runtime");
     EXPECT_EQ(runtime.error().text.find('\x1b'), std::string::npos);
-    EXPECT_NE(runtime.error().text.find("(supported: claude, codex, openai_compat)"),
+    EXPECT_NE(runtime.error().text.find("(supported: claude, codex, grok, openai_compat)"),
               std::string::npos);
   }
-  EXPECT_EQ(ParseRuntime("Grok").error().text,
-            "runtime `grok` cannot run in the task sandbox (supported: claude, codex, "
+  EXPECT_EQ(ParseRuntime("Kiro").error().text,
+            "runtime `kiro` cannot run in the task sandbox (supported: claude, codex, grok, "
             "openai_compat)");
+  EXPECT_NE(ParseRuntime("agy").error().text.find("takes no address of a broker"),
+            std::string::npos);
 }
 
 TEST(RuntimeTest, IdAndFamilyDifferForOpenAiCompat) {
@@ -35,6 +38,14 @@ TEST(RuntimeTest, IdAndFamilyDifferForOpenAiCompat) {
   EXPECT_EQ(RuntimeId(Runtime::kCodex), "codex");
   EXPECT_EQ(ParseFamily("agy").value(), Runtime::kAntigravity);
   EXPECT_EQ(ParseFamily("nope").error().kind, Kind::kConfig);
+}
+
+TEST(RuntimeTest, OnTheHostRunsWhatHasAProgramOfItsOwn) {
+  EXPECT_EQ(ParseHostRuntime("").value(), Runtime::kClaude);
+  for (const char* name : {"claude", "codex", "agy", "grok"})
+    EXPECT_TRUE(ParseHostRuntime(name).ok());
+  for (const char* name : {"openai", "kiro"})
+    EXPECT_EQ(ParseHostRuntime(name).error().code, "unsupported_runtime") << name;
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST_F(GoOnTest, CallerThatWentAwayCancelsToo) {
 TEST_F(GoOnTest, DeadlineAfterTheVerificationStartsNoJob) {
   Put("agents/a1/agent.toml",
       "[agent]\nname = \"a1\"\n[model]\npreferred = \"m\"\n[container]\nnetwork_access = true\n"
-      "timeout_ms = 1000\n");
+      "sandbox_enabled = true\ntimeout_ms = 1000\n");
   const steady_clock::time_point past_it = steady_clock::now() + milliseconds(1050);
   on_observe_ = [past_it] { std::this_thread::sleep_until(past_it); };
   TaskAnswer answer = Run();

@@ -121,14 +121,26 @@ class RunTaskTest : public testing::Test {
   TaskAnswer Run(const std::string& prompt = "do it", const std::string& agent = "a1") {
     return RunTask({path_, agent, prompt}, surroundings_);
   }
-  // Everything below the home but its records: the audit log and the ledger.
+  // Everything below the home but its records: the audit log, the gateway's log and the ledger.
   std::set<std::string> Tree() const {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_))
       if (entry.path().filename() != "security_audit.jsonl" &&
+          entry.path().string().find("/logs") == std::string::npos &&
           !entry.path().filename().string().starts_with("taskcell.db"))
         names.insert(entry.path());
     return names;
+  }
+  // The gateway's log of all days.
+  std::string Log() const {
+    std::string text;
+    const std::filesystem::path logs = path_ + "/logs";
+    if (!std::filesystem::exists(logs)) return text;
+    for (const auto& entry : std::filesystem::directory_iterator(logs)) {
+      std::ifstream in(entry.path());
+      text += std::string(std::istreambuf_iterator<char>(in), {});
+    }
+    return text;
   }
   std::string AuditLog() const {
     std::ifstream in(path_ + "/security_audit.jsonl");

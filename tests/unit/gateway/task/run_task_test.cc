@@ -45,14 +45,14 @@ TEST_F(RunTaskTest, AdmittedTaskReachesTheEngineWithItsPlanAndLeavesNothingWhenI
 TEST_F(RunTaskTest, RefusalsOfTheConfigurationComeInOrderAndBeforeAnyEngine) {
   // Everything is wrong at once; each repair brings the next refusal in the guide's order.
   Put("config.toml", "[container.sandbox]\npids = -1\n");
-  Agent("a1", "[runtime]\nprovider = \"grok\"\n[model]\npreferred = \" \"\n", "false");
+  Agent("a1", "[runtime]\nprovider = \"kiro\"\n[model]\npreferred = \" \"\n", "false");
   surroundings_.effective_uid = 0;
   surroundings_.environment.clear();
   ExpectRefused("invalid_config", "pids must be a positive integer");
   Put("config.toml", "[taskcell]\nengine = \"runc\"\n");
   ExpectRefused("invalid_config", "engine");
   Put("config.toml", "");
-  ExpectRefused("unsupported_runtime", "grok");
+  ExpectRefused("unsupported_runtime", "kiro");
   Agent("a1", "[model]\npreferred = \" \"\n", "false");
   ExpectRefused("network_disabled", "network_access = true");
   Agent("a1", "[model]\npreferred = \" \"\n");
@@ -164,7 +164,7 @@ TEST_F(RunTaskTest, AProcessLimitNoCellCanHaveIsRefused) {
 TEST_F(RunTaskTest, ZeroTimeLimitIsRefused) {
   Put("agents/a1/agent.toml",
       "[agent]\nname = \"a1\"\n[model]\npreferred = \"m\"\n[container]\nnetwork_access = true\n"
-      "timeout_ms = 0\n");
+      "sandbox_enabled = true\ntimeout_ms = 0\n");
   ExpectRefused("invalid_config", "timeout_ms");
 }
 
@@ -237,21 +237,12 @@ TEST_F(RunTaskTest, AnEscapeHatchWithAnOddValueIsWarnedAbout) {
 TEST_F(RunTaskTest, TimeThatIsOverBeforeTheCellExistsMakesNone) {
   Put("agents/a1/agent.toml",
       "[agent]\nname = \"a1\"\n[model]\npreferred = \"m\"\n[container]\nnetwork_access = true\n"
-      "timeout_ms = 1\n");
+      "sandbox_enabled = true\ntimeout_ms = 1\n");
   state_.slow = true;
   TaskAnswer answer = Run();
   EXPECT_EQ(answer.code, "timeout");
   EXPECT_EQ(answer.message, "the sandbox task timed out after 0 s");
   EXPECT_FALSE(state_.plan.has_value());
-}
-
-TEST_F(RunTaskTest, OpenEscapeHatchRunsNothingInThisVersionAndSaysSo) {
-  Put("config.toml", "[container.sandbox]\npids = -1\nwhen_unavailable = \"run_unsandboxed\"\n");
-  TaskAnswer answer = Run();
-  EXPECT_EQ(answer.code, "invalid_config");
-  ASSERT_EQ(answer.warnings.size(), 1U);
-  EXPECT_NE(answer.warnings[0].find("was not run"), std::string::npos);
-  EXPECT_EQ(AuditLog().find("task_sandbox_bypassed"), std::string::npos);
 }
 
 TEST_F(RunTaskTest, AuditLogThatCannotBeWrittenIsOnlyWarnedAbout) {

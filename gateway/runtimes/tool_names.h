@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace taskcell::gateway {
+
+// The file and shell tools each program may call in a cell, by its own names.
+inline constexpr std::array<std::string_view, 6> kClaudeTools = {"Read", "Write", "Edit",
+                                                                 "Glob", "Grep",  "Bash"};
+inline constexpr std::array<std::string_view, 6> kGrokTools = {
+    "run_terminal_command", "read_file", "search_replace", "list_dir", "grep", "write"};
+// What grok keeps even when it is told its tools (seen), and must be told that it may not have.
+inline constexpr std::array<std::string_view, 19> kGrokDenied = {"todo_write",
+                                                                 "monitor",
+                                                                 "search_tool",
+                                                                 "use_tool",
+                                                                 "workflow",
+                                                                 "enter_plan_mode",
+                                                                 "exit_plan_mode",
+                                                                 "ask_user_question",
+                                                                 "send_feedback",
+                                                                 "image_gen",
+                                                                 "image_edit",
+                                                                 "image_to_video",
+                                                                 "reference_to_video",
+                                                                 "spawn_subagent",
+                                                                 "scheduler_create",
+                                                                 "scheduler_delete",
+                                                                 "scheduler_list",
+                                                                 "kill_command_or_subagent",
+                                                                 "get_command_or_subagent_output"};
+
+}  // namespace taskcell::gateway

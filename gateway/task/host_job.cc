@@ -1,0 +1,76 @@
+#include "gateway/task/host_job.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "gateway/runtimes/stream.h"
+#include "gateway/task/stream_sink.h"
+#include "gateway/task/watch.h"
+#include "launcher/base/text.h"
+#include "launcher/gate/gate_host.h"
+#include "launcher/sys/socket.h"
+#include "launcher/sys/spawn.h"
+
+namespace taskcell::gateway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kHandOverWait{10};
+constexpr int kGateNumber = 3;
+constexpr int kDirectoryNumber = 4;
+
+struct HostProcess {
+  sys::Child child;
+  UniqueFd gate;
+};
+
+Result<HostProcess> Start(const std::string& program, int directory_fd) {
+  sys::SocketPair pair = TRY(sys::MakePacketPair());
+  const std::array<sys::PassedDescriptor, 2> passed = {
+      {{pair.second.get(), kGateNumber}, {directory_fd, kDirectoryNumber}}};
+  sys::Child child = TRY(
+      sys::SpawnProgram(program, {"taskcell-host", Text("--gate-fd=", kGateNumber)}, {}, passed));
+  return HostProcess{std::move(child), std::move(pair.first)};
+}
+
+}  // namespace
+
+Result<Evidence> RunHostJob(const std::string& program, int directory_fd, cell::Job job,
+                            const HostTerms& terms) {
+  Evidence evidence;
+  evidence.on_host = true;
+  evidence.runtime = terms.runtime;
+  evidence.account = terms.account;
+  evidence.executable = job.argv.empty() ? "" : job.argv.front();
+  evidence.max_turns = terms.max_turns;
+  evidence.timeout_ms = terms.timeout_ms;
+  // The pinned directory, whatever is done to its name meanwhile.
+  job.working_directory = Text("/proc/self/fd/", kDirectoryNumber);
+  Result<HostProcess> process = Start(program, directory_fd);
+  if (!process.ok()) return std::move(process).error().Coded("transport_failed");
+  gate::GateHost gate = TRY(gate::GateHost::Open(std::move(process->gate)));
+  StreamReader reader(terms.runtime, terms.max_turns, StreamReader::Tools::kAny);
+  StreamSink sink(reader);
+  {
+    std::unique_ptr<JobWatch> watch =
+        TRY(JobWatch::Start(gate, nullptr, terms.cancel_fd, terms.max_turns));
+    TRY(gate.HandOver(job, std::min(Clock::now() + kHandOverWait, terms.deadline)));
+    Result<gate::JobEnd> end = gate.Pump(sink, terms.deadline);
+    if (end.ok()) {
+      evidence.end = std::move(end).value();
+    } else {
+      evidence.transport_error = end.error().text;
+    }
+    evidence.cancelled = watch->cancelled();
+  }
+  (void)gate.Done();  // ignoring: it ends everything all the same when the gate is gone
+  // Not killed: it goes when all of the job is gone, or its own time for that is over.
+  (void)process->child.Wait();  // ignoring: how it ended adds nothing
+  evidence.run = reader.Finish(CliExit(evidence.end));
+  return evidence;
+}
+
+}  // namespace taskcell::gateway
