@@ -12,6 +12,7 @@
 #include "gateway/ledger/ledger.h"
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/account_choice.h"
+#include "gateway/task/platform.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 
@@ -187,6 +188,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   admission.runtime = TRY(ParseRuntime(agent.provider));
   TRY(CheckNetwork(agent));
   TRY(CheckUser(surroundings.effective_uid));
+  TRY(CheckPlatform());
   TRY(LowerLimits(agent.limits, admission.settings));
   TRY(CheckPids(admission.settings));
   TRY(ChooseModel(agent.model, admission));

@@ -115,6 +115,22 @@ TEST(PlanJobTest, CodexReadsThePromptFromStandardInputAndHasNoServerSideTool) {
   EXPECT_THAT(job.directories, Contains("/tmp/dudu-private/home/.codex"));
 }
 
+TEST(PlanJobTest, GrokReadsThePromptFromAFileAndIsToldWhatItMayNotHave) {
+  cell::Job job = PlanJob(Request(Runtime::kGrok)).value();
+  EXPECT_EQ(job.input, "");
+  ASSERT_EQ(job.files.size(), 1U);
+  EXPECT_EQ(job.files[0].content, "the secret prompt");
+  EXPECT_EQ(After(job.argv, "--prompt-file"), "/tmp/dudu-private/home/" + job.files[0].path);
+  EXPECT_EQ(After(job.argv, "--output-format"), "streaming-messages-json");
+  EXPECT_EQ(After(job.argv, "--tools"),
+            "run_terminal_command,read_file,search_replace,list_dir,grep,write");
+  EXPECT_THAT(After(job.argv, "--disallowed-tools"), testing::HasSubstr("spawn_subagent"));
+  EXPECT_EQ(After(job.argv, "--max-turns"), "7");
+  EXPECT_THAT(job.environment, Contains("GROK_XAI_API_BASE_URL=http://127.0.0.1:4321/v1"));
+  EXPECT_THAT(job.environment, Contains(testing::HasSubstr("XAI_API_KEY=sk-taskcell-placeholder")));
+  EXPECT_THAT(job.argv, Not(Contains(testing::HasSubstr("secret"))));
+}
+
 TEST(PlanJobTest, TheLoopTakesModelAndTurns) {
   EXPECT_THAT(PlanJob(Request(Runtime::kOpenAiCompat))->argv,
               ElementsAre("/run/taskcell/loop", "model-1", "7"));

@@ -335,6 +335,39 @@ TEST(StreamTest, CodexStepsAreCountedAndStoppedOnePastTheLimit) {
   EXPECT_EQ(silent.Finish(137).outcome, StreamOutcome::kStepLimit);
 }
 
+TEST(StreamTest, GrokWritesClaudesEventsWithToolsOfItsOwn) {
+  auto grok = [](std::string_view out) { return ParseRun(Runtime::kGrok, kTurns, out, "", 0); };
+  auto tool = [](std::string_view name) {
+    return Text(R"({"type":"assistant","message":{"content":[{"type":"tool_use","name":")", name,
+                "\"}]}}\n");
+  };
+  const std::string end = R"({"type":"result","subtype":"success","result":"done"})";
+  EXPECT_EQ(grok(Text(tool("run_terminal_command"), tool("read_file"), end)).reply, "done");
+  EXPECT_EQ(grok(Text(tool("Bash"), end)).violation, "Bash");
+  EXPECT_EQ(grok(Text(tool("web_search"), end)).violation, "web_search");
+  EXPECT_EQ(
+      grok(Text(R"({"type":"system","subtype":"init","mcp_servers":[{"name":"x"}]})", "\n", end))
+          .violation,
+      "mcp_servers");
+  EXPECT_EQ(grok(Text(R"({"type":"system","subtype":"init","mcp_servers":[]})", "\n", end)).reply,
+            "done");
+  // A quiet cancel: a success with status 0, and no text.
+  EXPECT_EQ(grok(R"({"type":"result","subtype":"success","stop_reason":"cancelled","result":"x"})")
+                .outcome,
+            StreamOutcome::kFailed);
+  EXPECT_TRUE(grok(R"({"type":"result","subtype":"error_max_turns"})").step_limit);
+}
+
+TEST(StreamTest, OnTheHostAnyToolMayBeUsedButNoiseStillEndsTheRun) {
+  StreamReader reader(Runtime::kCodex, kTurns, StreamReader::Tools::kAny);
+  EXPECT_TRUE(reader.TakeStdout(Text(kCodexStart, CodexItem("a", "mcp_tool_call"),
+                                     CodexItem("b", "agent_message", "ok"), kCodexEnd)));
+  EXPECT_EQ(reader.Finish(0).reply, "ok");
+  StreamReader noisy(Runtime::kClaude, kTurns, StreamReader::Tools::kAny);
+  EXPECT_FALSE(noisy.TakeStdout("a\nb\nc\nd\ne\n"));
+  EXPECT_EQ(noisy.Finish(0).violation, "unparsable_stream");
+}
+
 TEST(StreamTest, OneObjectPrintedOverManyLinesIsReadBehindChatter) {
   ParsedRun run = ParseRun(Runtime::kAntigravity, kTurns,
                            "Loaded cached credentials.\nFile /tmp/rg.zip has been cached\n{\n  "

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,6 +29,7 @@ struct FakeState {
   std::vector<std::string> calls;
   std::string fail_at;
   std::string_view code;
+  std::map<std::string, std::string_view> faults;  // more of both: where, and the code
   std::optional<cell::CellPlan> plan;
   bool snapshot_was_there = false;
   std::optional<Error> make_error;
@@ -69,6 +71,9 @@ class FakeEngine : public probe::CellEngine {
   Status Step(const std::string& name) {
     state_.calls.push_back(name);
     if (state_.slow) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    auto fault = state_.faults.find(name);
+    if (fault != state_.faults.end())
+      return Error(Kind::kSystem, "told to fail").Coded(fault->second);
     if (name != state_.fail_at) return Ok();
     return Error(Kind::kSystem, "told to fail").Coded(state_.code);
   }
