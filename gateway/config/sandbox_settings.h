@@ -30,6 +30,7 @@ struct SandboxSettings {
   uint64_t tmp_bytes = 268435456;
   uint64_t workspace_bytes = 536870912;
   uint64_t max_turns = 30;
+  bool cpu_may_be_missing = false;  // no key of this section: [taskcell] allow_missing
 };
 
 // The defaults, for a home without the section.

@@ -64,6 +64,8 @@ Status CheckEngineFits(const ConfigValue& config, const TableReader& reader,
                        const TaskcellSettings& settings) {
   if (settings.engine != EngineChoice::kNative) {
     if (settings.root != "host") return reader.Complain("root", "is for engine = \"native\" only");
+    if (settings.cpu_may_be_missing)
+      return reader.Complain("allow_missing", "is for engine = \"native\" only");
     return Ok();
   }
   if (reader.Find("engine_socket") != nullptr)
@@ -85,11 +87,21 @@ Status ReadUnsafeSubtree(const TableReader& reader, TaskcellSettings& settings) 
   return Ok();
 }
 
+Status ReadAllowMissing(const TableReader& reader, TaskcellSettings& settings) {
+  std::vector<std::string> allowed;
+  TRY(reader.Strings("allow_missing", allowed));
+  for (const std::string& controller : allowed) {
+    if (controller != "cpu")
+      return reader.Complain("allow_missing",
+                             "may name \"cpu\" only: no cell is made without its "
+                             "memory and process limits");
+    settings.cpu_may_be_missing = true;
+  }
+  return Ok();
+}
+
 Status RefuseWhatIsNotBuilt(const TableReader& reader) {
   TRY(ReadOnlyValue(reader, "egress", "provider", "open"));
-  std::vector<std::string> allow_missing;
-  TRY(reader.Strings("allow_missing", allow_missing));
-  if (!allow_missing.empty()) return reader.Complain("allow_missing", kNotYet);
   for (std::string_view key :
        {"max_concurrent", "upstream_proxy", "ca_file", "retention", "prices"}) {
     if (reader.Find(key) != nullptr) return reader.Complain(key, kNotYet);
@@ -107,6 +119,7 @@ Result<TaskcellSettings> Read(const ConfigValue& config) {
   TRY(ReadEngineSocket(reader, settings));
   TRY(ReadRoot(reader, settings));
   TRY(ReadUnsafeSubtree(reader, settings));
+  TRY(ReadAllowMissing(reader, settings));
   TRY(RefuseWhatIsNotBuilt(reader));
   TRY(CheckEngineFits(config, reader, settings));
   return settings;

@@ -16,13 +16,14 @@ struct TaskcellSettings {
   EngineChoice engine = EngineChoice::kAuto;
   std::string engine_socket;  // absolute path or unix:// URL; empty: as the environment says
   mounts::Subtree unsafe_subtree = mounts::Subtree::kPrune;
-  std::string root = "host";  // native cells: "host" or the absolute path of a root directory
+  bool cpu_may_be_missing = false;  // allow_missing = ["cpu"]
+  std::string root = "host";        // native cells: "host" or the absolute path of a root directory
 };
 
 // Reads the section from a parsed config.toml. kConfig with the code invalid_config for an unknown
 // key, a wrong type or value, a key that has no effect with the engine chosen (an image or an
 // engine_socket with native, a root without it), and for what this version does not offer yet
-// (egress "open", allow_missing, max_concurrent, upstream_proxy, ca_file, retention, prices): such
+// (egress "open", max_concurrent, upstream_proxy, ca_file, retention, prices): such
 // a key is never ignored. Pure.
 Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config);
 

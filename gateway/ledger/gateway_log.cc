@@ -35,14 +35,14 @@ std::string LogName(WallClock::time_point time) {
   return Text("gateway.log.", Rfc3339(time).substr(0, kDateBytes));
 }
 
-Status AppendLog(const Home& home, const LogEvent& event) {
+Status AppendLog(int home_fd, const LogEvent& event) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
   const WallClock::time_point now = WallClock::now();
-  Status made = sys::MakeDirectory(home.fd.get(), "logs", 0700);
+  Status made = sys::MakeDirectory(home_fd, "logs", 0700);
   if (!made.ok() && made.error().err != EEXIST) return std::move(made).With("log");
-  UniqueFd file = TRY(
-      sys::OpenAt2(home.fd.get(), Text("logs/", LogName(now)), kFlags, sys::kResolveBeneath, 0600)
-          .With("log"));
+  UniqueFd file =
+      TRY(sys::OpenAt2(home_fd, Text("logs/", LogName(now)), kFlags, sys::kResolveBeneath, 0600)
+              .With("log"));
   if (!S_ISREG(TRY(sys::Stat(file.get())).st_mode))
     return Error(Kind::kConfig, Text("log: logs/", LogName(now), " is not a regular file"));
   return sys::WriteAll(file.get(), LogLine(event, now) + "\n").With("log");

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "gateway/config/home.h"
 #include "gateway/ledger/audit.h"
 #include "launcher/base/result.h"
 
@@ -28,6 +27,6 @@ std::string LogName(WallClock::time_point time);
 
 // Appends the event to <home>/logs/<LogName> in one write; directory (0700) and file (0600) are
 // made where they are missing, and neither may be a link.
-Status AppendLog(const Home& home, const LogEvent& event);
+Status AppendLog(int home_fd, const LogEvent& event);
 
 }  // namespace taskcell::gateway

@@ -33,6 +33,8 @@ class ClaudeEvents : public EventReader {
       // "allowed_warning" is a warning; only "rejected" means anything, and only if the run fails.
       const JsonValue* info = event.Find("rate_limit_info");
       rejected_ = rejected_ || (info != nullptr && info->String("status") == "rejected");
+    } else if (type == "system" && event.String("subtype") == "api_retry") {
+      Retry(event, facts);
     } else if (type == "system" && dialect_ == ClaudeDialect::kGrok) {
       const JsonValue* servers = event.Find("mcp_servers");
       if (servers != nullptr && !servers->items.empty()) facts.Violate("mcp_servers");
@@ -49,11 +51,21 @@ class ClaudeEvents : public EventReader {
       facts.AddError(facts.last_text);
     }
     bool failed = !facts.has_result || facts.is_error;
+    if (failed && facts.rejections > 0) facts.auth_marker = true;
     if (rejected_ && failed && !facts.turn_limit) facts.rate_marker = true;
   }
 
  private:
+  // Seen: ten tries over minutes with a credential that is rejected each time.
+  static void Retry(const JsonValue& event, RunFacts& facts) {
+    const uint64_t status = event.Unsigned("error_status");
+    const bool rejected =
+        status == 401 || status == 403 || event.String("error") == "authentication_failed";
+    facts.rejections = rejected ? facts.rejections + 1 : 0;
+  }
+
   void Assistant(const JsonValue& event, RunFacts& facts) {
+    facts.rejections = 0;
     standing_error_ = event.String("error");
     if (standing_error_.empty() && event.True("is_api_error_message")) standing_error_ = "unknown";
     const JsonValue* message = event.Find("message");

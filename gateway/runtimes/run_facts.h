@@ -18,6 +18,7 @@ struct RunFacts {
   bool used_tool = false;
   unsigned steps = 0;        // tool uses, or rounds, as the runtime counts them
   bool auth_marker = false;  // a field, not a text, says that the credential was rejected
+  unsigned rejections = 0;   // times in a row that the program told of a rejected credential
   bool rate_marker = false;  // likewise for rate limit, quota and billing
   std::string violation;     // the first forbidden tool
   std::string errors;        // texts of error events and fields, one a line

@@ -115,6 +115,7 @@ class StreamReader::State {
       if (any_tool_) facts_.violation.clear();
       if (counts_steps_ && facts_.steps > max_turns_) step_limit_ = stopped_ = true;
       if (!facts_.violation.empty()) stopped_ = true;
+      if (facts_.rejections > kMaxRejections) stopped_ = true;
       if (stopped_) return;
     }
     if (lines_.unparsable() > kMaxUnparsableLines) {

@@ -26,6 +26,9 @@ std::string_view OutcomeName(StreamOutcome outcome);  // "success", "auth_failed
 inline constexpr std::size_t kMaxLineBytes = 1U << 20U;
 inline constexpr std::size_t kMaxTranscriptBytes = 1U << 20U;
 inline constexpr std::size_t kMaxKeptStderrBytes = 64U << 10U;
+// A program that goes on asking with a credential that was rejected more often than this, one time
+// after the other, is ended.
+inline constexpr unsigned kMaxRejections = 3;
 // More lines than this from which no JSON value can be assembled end the run.
 inline constexpr unsigned kMaxUnparsableLines = 3;
 

@@ -185,6 +185,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   admission.warnings = ReadEscapeHatches(config).warnings;
   admission.settings = TRY(ReadSandboxSettings(config));
   admission.own_settings = TRY(ReadTaskcellSettings(config));
+  admission.settings.cpu_may_be_missing = admission.own_settings.cpu_may_be_missing;
   admission.runtime = TRY(ParseRuntime(agent.provider));
   TRY(CheckNetwork(agent));
   TRY(CheckUser(surroundings.effective_uid));

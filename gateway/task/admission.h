@@ -45,9 +45,9 @@ struct Admission {
 };
 
 // Decides whether the task may run, in the order of the guide: settings, runtime, network_access,
-// root user, platform, model and time limit, engine, image, account (by the ledger, which accounts are
-// cooling down). The first refusal wins; its Error carries the guide's code. No request goes to an
-// engine before every check of the configuration has passed, and nothing is written anywhere.
+// root user, platform, model and time limit, engine, image, account (by the ledger, which accounts
+// are cooling down). The first refusal wins; its Error carries the guide's code. No request goes to
+// an engine before every check of the configuration has passed, and nothing is written anywhere.
 Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings);
 
 // The accounts that fit `wish`, in the order in which they are to be tried; those that rest are

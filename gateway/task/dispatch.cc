@@ -123,7 +123,8 @@ class Dispatch {
                            {{"path", path}, {"action", action}});
     if (!audited.ok()) answer.warnings.push_back(audited.error().text);
     Status logged = AppendLog(
-        home_, {"sandbox_not_applied", agent_.config.name, {{"path", path}, {"action", action}}});
+        home_.fd.get(),
+        {"sandbox_not_applied", agent_.config.name, {{"path", path}, {"action", action}}});
     if (!logged.ok()) answer.warnings.push_back(logged.error().text);
   }
 
@@ -196,12 +197,13 @@ TaskAnswer AgentRefused(const Home& home, const TaskRequest& request, const Erro
 // The one line that a failure has in the gateway's log.
 void LogFailure(const Home& home, const std::string& agent, TaskAnswer& answer) {
   if (answer.ok()) return;
-  Status logged = AppendLog(home, {"task_failed",
-                                   agent,
-                                   {{"code", answer.code},
-                                    {"unavailable", IsUnavailable(answer.code) ? "true" : "false"},
-                                    {"message", answer.message},
-                                    {"detail", answer.detail}}});
+  Status logged =
+      AppendLog(home.fd.get(), {"task_failed",
+                                agent,
+                                {{"code", answer.code},
+                                 {"unavailable", IsUnavailable(answer.code) ? "true" : "false"},
+                                 {"message", answer.message},
+                                 {"detail", answer.detail}}});
   if (!logged.ok()) answer.warnings.push_back(logged.error().text);
 }
 

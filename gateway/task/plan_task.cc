@@ -99,6 +99,7 @@ void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan) {
   plan.limits.memory_bytes = settings.memory_bytes;
   plan.limits.pids = settings.pids;
   plan.limits.cpu_millis = settings.cpu_millis;
+  plan.limits.cpu_may_be_missing = settings.cpu_may_be_missing;
   // The programs unpack helpers there, so both may hold executables.
   plan.tmpfs.push_back({"/tmp", settings.tmp_bytes, kTmpMode, true});
   plan.tmpfs.push_back(

@@ -282,6 +282,17 @@ void Clean(const Subject& subject, std::string_view family, const Status& cell_r
   if (!attested) task.directory.RemoveEmptyParents();
 }
 
+// A weaker mode that was asked for by name ([taskcell] allow_missing) and was needed: without it
+// the comparison would have ended the cell.
+void NoteMissingCpu(const Subject& subject, std::string_view family, Receipt& receipt,
+                    TaskAnswer& answer) {
+  receipt.warnings.emplace_back(
+      "the cell had no processor limit: the cpu controller is not delegated, and allow_missing "
+      "names it");
+  Audit(subject, "task_sandbox_weakened", answer,
+        {{"missing", std::string("cpu")}, {"runtime", std::string(family)}});
+}
+
 // Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
 TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
                    const Admission& admission, const std::string& prompt,
@@ -313,6 +324,8 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
   if (answer.code == "tool_violation")
     Audit(subject, "task_sandbox_tool_violation", answer,
           {{"runtime", std::string(family)}, {"tool", forbidden_tool}});
+  if (receipt.verified && !receipt.seen.outside.limits.cpu_quota_us.has_value())
+    NoteMissingCpu(subject, family, receipt, answer);
   Record(receipt, task->directory, begun, answer);
   Clean(subject, family, cell_removed, task.value(), receipt.attested, answer);
   record.EndCell(run, payer.fingerprint, lesson, admission.rate_limit_cooldown_s, answer.warnings);

@@ -191,6 +191,8 @@ TEST(TaskcellSettingsTest, BuiltValuesAreTaken) {
   EXPECT_EQ(read("engine_socket = \"/run/x.sock\"").value().engine_socket, "/run/x.sock");
   EXPECT_EQ(read("engine = \"native\"\nroot = \"/srv/root\"").value().root, "/srv/root");
   EXPECT_TRUE(read("egress = \"provider\"\nallow_missing = []\nunsafe_subtree = \"prune\"").ok());
+  EXPECT_FALSE(read("")->cpu_may_be_missing);
+  EXPECT_TRUE(read("engine = \"native\"\nallow_missing = [\"cpu\"]")->cpu_may_be_missing);
   EXPECT_EQ(read("unsafe_subtree = \"skip\"")->unsafe_subtree, mounts::Subtree::kSkip);
 }
 
@@ -203,6 +205,8 @@ TEST(TaskcellSettingsTest, WhatHasNoEffectWithTheEngineIsRefusedAndNotIgnored) {
             "[taskcell] root is for engine = \"native\" only (line 2)");
   EXPECT_EQ(read("[taskcell]\nengine = \"native\"\nengine_socket = \"/x\""),
             "[taskcell] engine_socket has no effect with engine = \"native\"; remove it (line 3)");
+  EXPECT_EQ(read("[taskcell]\nallow_missing = [\"cpu\"]"),
+            "[taskcell] allow_missing is for engine = \"native\" only (line 2)");
   const std::string image = "[container.sandbox]\nimage = \"x\"\n[taskcell]\nengine = ";
   EXPECT_NE(read(image + "\"native\"").find("[container.sandbox] image has no effect"),
             std::string::npos);
@@ -212,7 +216,7 @@ TEST(TaskcellSettingsTest, WhatHasNoEffectWithTheEngineIsRefusedAndNotIgnored) {
 TEST(TaskcellSettingsTest, WhatIsNotBuiltOrUnknownIsRefusedByName) {
   for (std::string_view line :
        {"engine = \"runc\"", "engine = 1", "egress = \"open\"", "egress = \"none\"",
-        "allow_missing = [\"cpu\"]", "allow_missing = \"cpu\"", "unsafe_subtree = \"other\"",
+        "allow_missing = [\"memory\"]", "allow_missing = \"cpu\"", "unsafe_subtree = \"other\"",
         "max_concurrent = 4", "upstream_proxy = \"http://x\"", "ca_file = \"/x\"", "retention = {}",
         "prices = {}", "root = \"relative\"", "engine_socket = \"tcp://127.0.0.1:2375\"",
         "colour = \"red\""}) {

@@ -335,6 +335,25 @@ TEST(StreamTest, CodexStepsAreCountedAndStoppedOnePastTheLimit) {
   EXPECT_EQ(silent.Finish(137).outcome, StreamOutcome::kStepLimit);
 }
 
+TEST(StreamTest, AProgramThatAsksOnWithARejectedCredentialIsEnded) {
+  const std::string retry =
+      R"({"type":"system","subtype":"api_retry","error_status":401,"error":"authentication_failed"})"
+      "\n";
+  const std::string overloaded =
+      R"({"type":"system","subtype":"api_retry","error_status":529,"error":"overloaded"})"
+      "\n";
+  StreamReader at_limit(Runtime::kClaude, kTurns);
+  EXPECT_TRUE(at_limit.TakeStdout(Text(retry, retry, retry)));
+  EXPECT_EQ(at_limit.Finish(1).outcome, StreamOutcome::kAuthFailed);
+  StreamReader past(Runtime::kClaude, kTurns);
+  EXPECT_FALSE(past.TakeStdout(Text(retry, retry, retry, retry)));
+  EXPECT_EQ(past.Finish(137).outcome, StreamOutcome::kAuthFailed);
+  StreamReader other(Runtime::kClaude, kTurns);
+  EXPECT_TRUE(other.TakeStdout(Text(retry, retry, overloaded, retry, retry, overloaded, overloaded,
+                                    overloaded, overloaded)));
+  EXPECT_EQ(other.Finish(1).outcome, StreamOutcome::kFailed);
+}
+
 TEST(StreamTest, GrokWritesClaudesEventsWithToolsOfItsOwn) {
   auto grok = [](std::string_view out) { return ParseRun(Runtime::kGrok, kTurns, out, "", 0); };
   auto tool = [](std::string_view name) {

@@ -181,7 +181,7 @@ TEST_F(HostTaskTest, DeadlineEndsAlsoWhatStartedASessionOfItsOwn) {
   for (const bool by_cancel : {false, true}) {
     Put("agents/a1/agent.toml",
         Text("[agent]\nname = \"a1\"\n[model]\npreferred = \"m\"\n[container]\ntimeout_ms = ",
-             by_cancel ? 20000 : 1500, "\n"));
+             by_cancel ? 20000 : 5000, "\n"));
     PutProgram("claude", Text("setsid sh -c 'setsid sleep 1000 ", mark, " & exec sleep 1001 ", mark,
                               "' ", mark, " & trap '' TERM; : > up; sleep 1002"));
     // sleep(1) refuses a second argument that is no time, so a copy of it that does not.

@@ -59,7 +59,7 @@ TEST_F(UncoveredTest, AfterARestartTheFirstUseIsToldAgain) {
   EXPECT_EQ(Events().size(), 2U);
 }
 
-TEST_F(UncoveredTest, MailIsSkippedAndNothingRuns) {
+TEST_F(UncoveredTest, NothingRunsForMailAndItStaysWhereItIs) {
   Put("agents/a1/inbox/1", "mail");
   PutProgram("claude", "touch " + path_ + "/ran");
   const std::set<std::string> before = Tree();
