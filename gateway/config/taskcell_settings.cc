@@ -102,8 +102,7 @@ Status ReadAllowMissing(const TableReader& reader, TaskcellSettings& settings) {
 
 Status RefuseWhatIsNotBuilt(const TableReader& reader) {
   TRY(ReadOnlyValue(reader, "egress", "provider", "open"));
-  for (std::string_view key :
-       {"max_concurrent", "upstream_proxy", "ca_file", "retention", "prices"}) {
+  for (std::string_view key : {"upstream_proxy", "ca_file", "retention", "prices"}) {
     if (reader.Find(key) != nullptr) return reader.Complain(key, kNotYet);
   }
   return Ok();
@@ -120,6 +119,7 @@ Result<TaskcellSettings> Read(const ConfigValue& config) {
   TRY(ReadRoot(reader, settings));
   TRY(ReadUnsafeSubtree(reader, settings));
   TRY(ReadAllowMissing(reader, settings));
+  TRY(reader.Positive("max_concurrent", kMaxMaxConcurrent, settings.max_concurrent));
   TRY(RefuseWhatIsNotBuilt(reader));
   TRY(CheckEngineFits(config, reader, settings));
   return settings;

@@ -11,20 +11,24 @@ namespace taskcell::gateway {
 
 enum class EngineChoice : uint8_t { kAuto, kDocker, kPodman, kNative };
 
+inline constexpr uint64_t kDefaultMaxConcurrent = 4;
+inline constexpr uint64_t kMaxMaxConcurrent = 256;
+
 // [taskcell] of config.toml: taskcell's own settings, all optional.
 struct TaskcellSettings {
   EngineChoice engine = EngineChoice::kAuto;
   std::string engine_socket;  // absolute path or unix:// URL; empty: as the environment says
   mounts::Subtree unsafe_subtree = mounts::Subtree::kPrune;
-  bool cpu_may_be_missing = false;  // allow_missing = ["cpu"]
-  std::string root = "host";        // native cells: "host" or the absolute path of a root directory
+  bool cpu_may_be_missing = false;                  // allow_missing = ["cpu"]
+  uint64_t max_concurrent = kDefaultMaxConcurrent;  // tasks the gateway runs at once
+  std::string root = "host";  // native cells: "host" or the absolute path of a root directory
 };
 
 // Reads the section from a parsed config.toml. kConfig with the code invalid_config for an unknown
 // key, a wrong type or value, a key that has no effect with the engine chosen (an image or an
 // engine_socket with native, a root without it), and for what this version does not offer yet
-// (egress "open", max_concurrent, upstream_proxy, ca_file, retention, prices): such
-// a key is never ignored. Pure.
+// (egress "open", upstream_proxy, ca_file, retention, prices): such a key is never
+// ignored. Pure.
 Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config);
 
 }  // namespace taskcell::gateway

@@ -75,6 +75,8 @@ Result<Database> Database::Open(const std::string& path) {
   (void)::sqlite3_busy_timeout(opened, kBusyWaitMs);  // fails only for a broken handle
   TRY(database.Execute("PRAGMA journal_mode = WAL"));
   TRY(database.Execute("PRAGMA synchronous = FULL"));
+  // What is removed is overwritten: prompts are.
+  TRY(database.Execute("PRAGMA secure_delete = ON"));
   return database;
 }
 

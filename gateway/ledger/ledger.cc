@@ -5,16 +5,18 @@
 #include <array>
 #include <cerrno>
 
+#include "gateway/ledger/owner.h"
+#include "gateway/ledger/task_columns.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
-// One statement each, since they are prepared one by one.
-constexpr std::array<std::string_view, 4> kSchema = {
+// One statement each, since they are prepared one by one. A ledger of version 1 gets the rest.
+constexpr std::array<std::string_view, 4> kVersion1 = {
     "CREATE TABLE tasks (id TEXT PRIMARY KEY, agent TEXT NOT NULL, kind TEXT NOT NULL, "
     "owner TEXT NOT NULL, state TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, "
     "accepted_ms INTEGER NOT NULL, "
@@ -27,6 +29,15 @@ constexpr std::array<std::string_view, 4> kSchema = {
     "cooling_because TEXT NOT NULL, errors INTEGER NOT NULL, auth_failures INTEGER NOT NULL, "
     "last_used INTEGER NOT NULL) STRICT",
     "PRAGMA user_version = 1",
+};
+constexpr std::array<std::string_view, 5> kVersion2 = {
+    "CREATE TABLE prompts (task TEXT PRIMARY KEY REFERENCES tasks(id), prompt TEXT NOT NULL) "
+    "STRICT",
+    "CREATE TABLE answers (task TEXT PRIMARY KEY REFERENCES tasks(id), answer TEXT NOT NULL, "
+    "log TEXT NOT NULL) STRICT",
+    "CREATE TABLE turns (agent TEXT PRIMARY KEY, turn INTEGER NOT NULL) STRICT",
+    "CREATE INDEX waiting ON tasks(agent) WHERE state = 'accepted'",
+    "PRAGMA user_version = 2",
 };
 
 constexpr std::array<std::pair<TaskState, std::string_view>, 7> kStates = {{
@@ -43,25 +54,6 @@ Result<TaskState> ParseState(std::string_view name) {
   for (const auto& [state, known] : kStates)
     if (known == name) return state;
   return Error(Kind::kConfig, Text("unknown state '", Printable(name), "'"));
-}
-
-constexpr std::string_view kTaskColumns =
-    "id, agent, kind, owner, state, code, message, accepted_ms, started_ms, ended_ms";
-
-Result<TaskRow> ReadTask(const Statement& row) {
-  TaskRow task;
-  int at = 0;
-  task.id = row.Text(at++);
-  task.agent = row.Text(at++);
-  task.kind = row.Text(at++);
-  task.owner = row.Text(at++);
-  task.state = TRY(ParseState(row.Text(at++)));
-  task.code = row.Text(at++);
-  task.message = row.Text(at++);
-  task.accepted_ms = row.Integer(at++);
-  task.started_ms = row.Integer(at++);
-  task.ended_ms = row.Integer(at++);
-  return task;
 }
 
 AccountState ReadAccount(const Statement& row) {
@@ -90,13 +82,31 @@ Result<int64_t> Version(Database& database) {
 Status MakeTables(Database& database) {
   // Two processes may be here at once: the second finds the version of the first.
   return database.Transact([&database]() -> Status {
-    if (TRY(Version(database)) != 0) return Ok();
-    for (std::string_view statement : kSchema) TRY(database.Execute(statement));
+    if (TRY(Version(database)) == 0)
+      for (std::string_view statement : kVersion1) TRY(database.Execute(statement));
+    if (TRY(Version(database)) == 1)
+      for (std::string_view statement : kVersion2) TRY(database.Execute(statement));
     return Ok();
   });
 }
 
 }  // namespace
+
+Result<TaskRow> ReadTask(const Statement& row) {
+  TaskRow task;
+  int at = 0;
+  task.id = row.Text(at++);
+  task.agent = row.Text(at++);
+  task.kind = row.Text(at++);
+  task.owner = row.Text(at++);
+  task.state = TRY(ParseState(row.Text(at++)));
+  task.code = row.Text(at++);
+  task.message = row.Text(at++);
+  task.accepted_ms = row.Integer(at++);
+  task.started_ms = row.Integer(at++);
+  task.ended_ms = row.Integer(at++);
+  return task;
+}
 
 std::string_view TaskStateName(TaskState state) {
   for (const auto& [known, name] : kStates)
@@ -106,7 +116,7 @@ std::string_view TaskStateName(TaskState state) {
 
 Result<Ledger> Ledger::Prepare(const std::string& home_path) {
   Database database = TRY(Database::Open(Text(home_path, "/", kLedgerFile)));
-  if (TRY(Version(database)) == 0) TRY(MakeTables(database));
+  if (TRY(Version(database)) < kVersion) TRY(MakeTables(database));
   const int64_t version = TRY(Version(database));
   if (version != kVersion)
     return Error(Kind::kConfig, Text("it has version ", version, ", and this taskcell knows ",
@@ -140,16 +150,39 @@ Status Ledger::Start(const TaskRow& task) {
   return insert.Run().With(kLedgerFile);
 }
 
-Status Ledger::Finish(std::string_view id, TaskState state, std::string_view code,
-                      std::string_view message, int64_t ended_ms) {
-  Statement update =
-      TRY(database_.Prepare("UPDATE tasks SET state = ?, code = ?, message = ?, ended_ms = ? "
-                            "WHERE id = ? AND state = 'running' RETURNING id"));
-  update.Bind(TaskStateName(state)).Bind(code).Bind(message).Bind(ended_ms).Bind(id);
-  const bool changed = TRY(update.Step().With(kLedgerFile));
-  TRY(update.Run().With(kLedgerFile));
-  if (changed) return Ok();
-  return Error(Kind::kViolation, Text(kLedgerFile, ": task ", Printable(id), " is not running"));
+Status Ledger::Finish(std::string_view id, const TaskEnd& end) {
+  return database_
+      .Transact([&]() -> Status {
+        Statement update =
+            TRY(database_.Prepare("UPDATE tasks SET state = ?, code = ?, message = ?, ended_ms = ? "
+                                  "WHERE id = ? AND state = 'running' RETURNING id"));
+        update.Bind(TaskStateName(end.state)).Bind(end.code).Bind(end.message);
+        const bool changed = TRY(update.Bind(end.ended_ms).Bind(id).Step());
+        TRY(update.Run());
+        if (!changed)
+          return Error(Kind::kViolation, Text("task ", Printable(id), " is not running"));
+        TRY(Forget(id));
+        if (end.answer.empty() && end.log.empty()) return Ok();
+        Statement keep =
+            TRY(database_.Prepare("INSERT INTO answers (task, answer, log) VALUES (?, ?, ?)"));
+        return keep.Bind(id).Bind(end.answer).Bind(end.log).Run();
+      })
+      .With(kLedgerFile);
+}
+
+Result<std::vector<std::string>> Ledger::Interrupt(int64_t now_ms, bool look) {
+  std::vector<std::string> ids;
+  for (const TaskRow& task : TRY(RunningTasks())) {
+    if (IsOwnerAlive(task.owner)) continue;
+    TaskEnd end;
+    end.state = TaskState::kInterrupted;
+    end.code = "interrupted";
+    end.message = "the gateway ended while the task ran; whether it had an effect is not known";
+    end.ended_ms = now_ms;
+    if (!look) TRY(Finish(task.id, end));
+    ids.push_back(task.id);
+  }
+  return ids;
 }
 
 Result<std::vector<TaskRow>> Ledger::Tasks(int64_t limit) {

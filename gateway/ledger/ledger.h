@@ -31,7 +31,7 @@ std::string_view TaskStateName(TaskState state);
 struct TaskRow {
   std::string id;  // 32 hex digits
   std::string agent;
-  std::string kind;   // what started it: "run", "bus", "heartbeat", ...
+  std::string kind;   // what started it: "bus", "heartbeat", ...
   std::string owner;  // the process that runs it (OwnerOfThisProcess)
   TaskState state = TaskState::kAccepted;
   std::string code;     // of a final state: "ok" or why not
@@ -40,6 +40,24 @@ struct TaskRow {
   int64_t started_ms = 0;
   int64_t ended_ms = 0;
 };
+
+// How a task ended.
+struct TaskEnd {
+  TaskState state = TaskState::kFailed;  // a final one
+  std::string code;
+  std::string message;
+  int64_t ended_ms = 0;
+  std::string answer;  // for whoever asks later, as JSON; empty: nobody will
+  std::string log;     // one line a step, likewise
+};
+
+// A task that waited and is to run now.
+struct ClaimedTask {
+  TaskRow row;
+  std::string prompt;
+};
+
+inline constexpr int64_t kMaxWaitingTasks = 10000;
 
 // One cell made for a task.
 struct RunRow {
@@ -54,7 +72,9 @@ struct RunRow {
 
 // The record of a home's tasks, its cells and its accounts: <home>/taskcell.db, which is not below
 // <home>/sandbox, since that directory's being there means that a task ever ran. It holds no
-// prompt, no reply and no secret. Several processes may have it open; an object serves one thread.
+// secret; the prompt of a task only until that ends, and the reply only of one that waited for its
+// turn, since whoever asked for it may be gone. Several processes may have it open; an object
+// serves one thread.
 class Ledger {
  public:
   // Makes the file (0600) where there is none. kConfig when it is no ledger, or one of a newer
@@ -65,9 +85,27 @@ class Ledger {
 
   // A task that begins to run at once. kSystem when the id is there already: nothing runs twice.
   Status Start(const TaskRow& task);
-  // The end of a task that is running; kViolation when it is not: no task ends twice.
-  Status Finish(std::string_view id, TaskState state, std::string_view code,
-                std::string_view message, int64_t ended_ms);
+  // The end of a task that is running, whose prompt goes with it; kViolation when it is not
+  // running: no task ends twice.
+  Status Finish(std::string_view id, const TaskEnd& end);
+  // Ends as interrupted what a process that is gone was running; the ids of those tasks. `look`:
+  // only tells them.
+  Result<std::vector<std::string>> Interrupt(int64_t now_ms, bool look = false);
+
+  // Takes a task in that is to run when its turn comes, with its prompt. Error code queue_full when
+  // kMaxWaitingTasks wait already.
+  Status Accept(const TaskRow& task, std::string_view prompt);
+  // Takes the next task: the oldest of the agent, among those with any, that has had no turn for
+  // the longest. From then on it runs, in the process `owner`, and nobody else gets it. nullopt
+  // when none waits.
+  Result<std::optional<ClaimedTask>> Claim(const std::string& owner, int64_t now_ms);
+  // Ends a task that waits as cancelled. False: it does not wait (any more).
+  Result<bool> CancelWaiting(std::string_view id, int64_t now_ms);
+  Result<int64_t> Waiting();
+  // What Finish kept; empty where it kept nothing.
+  Result<std::string> Answer(std::string_view id);
+  Result<std::string> Log(std::string_view id);
+
   // The newest first.
   Result<std::vector<TaskRow>> Tasks(int64_t limit);
   Result<std::optional<TaskRow>> Task(std::string_view id);
@@ -93,6 +131,8 @@ class Ledger {
   explicit Ledger(Database database) : database_(std::move(database)) {}
   static Result<Ledger> Prepare(const std::string& home_path);
   Result<std::optional<AccountState>> Account(std::string_view id);
+  Result<std::string> Kept(std::string_view column, std::string_view id);
+  Status Forget(std::string_view id);
 
   Database database_;
 };

@@ -11,7 +11,6 @@
 
 #include "gateway/ledger/audit.h"
 #include "gateway/ledger/ledger.h"
-#include "gateway/ledger/owner.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
@@ -61,15 +60,7 @@ class Sweeper {
 
   Status Tasks() {
     if (!ledger_.has_value()) return Ok();
-    for (const TaskRow& task : TRY(ledger_->RunningTasks())) {
-      if (IsOwnerAlive(task.owner)) continue;
-      if (!options_.dry_run)
-        TRY(ledger_->Finish(task.id, TaskState::kInterrupted, "interrupted",
-                            "the gateway ended while the task ran; whether it had an effect is not "
-                            "known",
-                            options_.now_s * kMillis));
-      report_.interrupted.push_back(task.id);
-    }
+    report_.interrupted = TRY(ledger_->Interrupt(options_.now_s * kMillis, options_.dry_run));
     return Ok();
   }
 

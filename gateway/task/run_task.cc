@@ -337,7 +337,7 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
 TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& admission,
                        const TaskRequest& request, Surroundings& surroundings,
                        Clock::time_point begun, CellTask& course) {
-  Result<TaskRecord> record = TaskRecord::Begin(subject.home, subject.agent, request.kind);
+  Result<TaskRecord> record = TaskRecord::Begin(subject.home, subject.agent, request);
   if (!record.ok()) return AnswerFor(record.error());
   course.record = std::move(record).value();
   TaskAnswer answer;

@@ -26,6 +26,9 @@ struct TaskRequest {
   TaskKind kind = TaskKind::kBus;
   std::string team_role = {};  // of a goal round: the member of a team it asks for; empty: none
   bool require_cell = false;   // refuse what would run on the host
+  // Its id in the ledger, where it waited for its turn and runs by now: whoever took it from there
+  // enters its end. Empty: RunTask enters both.
+  std::string id = {};
 };
 
 // The installed programs a cell is made of, absolute paths.

@@ -10,17 +10,18 @@ namespace {
 
 constexpr std::string_view kWorkspaceFailed = "workspace_failed";
 
-TaskState StateFor(const TaskAnswer& answer) {
-  if (answer.ok()) return TaskState::kDone;
-  if (answer.code == "stopped") return TaskState::kCancelled;
-  return IsUnavailable(answer.code) ? TaskState::kRefused : TaskState::kFailed;
-}
-
 void Warn(const Status& status, std::vector<std::string>& warnings) {
   if (!status.ok()) warnings.push_back(status.error().text);
 }
 
 }  // namespace
+
+TaskState StateFor(const TaskAnswer& answer) {
+  const std::string_view word = OutcomeWord(answer.code);
+  if (word == "success") return TaskState::kDone;
+  if (word == "cancelled") return TaskState::kCancelled;
+  return word == "refused" ? TaskState::kRefused : TaskState::kFailed;
+}
 
 int64_t UnixMilliseconds() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -28,19 +29,21 @@ int64_t UnixMilliseconds() {
       .count();
 }
 
-Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent, TaskKind kind) {
+Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent,
+                                     const TaskRequest& request) {
   Result<Ledger> ledger = Ledger::Open(home.fd.get(), home.path);
   if (!ledger.ok()) return std::move(ledger).error().Coded(kWorkspaceFailed);
+  if (!request.id.empty()) return TaskRecord(std::move(ledger).value(), request.id, true);
   TaskRow task;
   task.id = TRY(MakeRunId());
   task.agent = agent;
-  task.kind = TaskKindName(kind);
+  task.kind = TaskKindName(request.kind);
   task.owner = TRY(OwnerOfThisProcess());
   task.accepted_ms = UnixMilliseconds();
   task.started_ms = task.accepted_ms;
   Status started = ledger->Start(task);
   if (!started.ok()) return std::move(started).error().Coded(kWorkspaceFailed);
-  return TaskRecord(std::move(ledger).value(), std::move(task.id));
+  return TaskRecord(std::move(ledger).value(), std::move(task.id), false);
 }
 
 Status TaskRecord::BeginCell(const RunRow& run) {
@@ -72,8 +75,13 @@ void TaskRecord::Learn(std::string_view account, std::string_view fingerprint,
 
 void TaskRecord::End(TaskAnswer& answer) {
   answer.task_id = id_;
-  Warn(ledger_.Finish(id_, StateFor(answer), answer.code, answer.message, UnixMilliseconds()),
-       answer.warnings);
+  if (waited_) return;
+  TaskEnd end;
+  end.state = StateFor(answer);
+  end.code = answer.code;
+  end.message = answer.message;
+  end.ended_ms = UnixMilliseconds();
+  Warn(ledger_.Finish(id_, end), answer.warnings);
 }
 
 }  // namespace taskcell::gateway

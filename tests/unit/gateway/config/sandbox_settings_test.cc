@@ -213,13 +213,23 @@ TEST(TaskcellSettingsTest, WhatHasNoEffectWithTheEngineIsRefusedAndNotIgnored) {
   EXPECT_EQ(read(image + "\"docker\""), "ok");
 }
 
+TEST(TaskcellSettingsTest, TasksAtOnceAreBounded) {
+  auto read = [](std::string_view line) {
+    return ReadTaskcellSettings(ParseToml(Text("[taskcell]\n", line), "c").value());
+  };
+  EXPECT_EQ(read("")->max_concurrent, 4U);
+  EXPECT_EQ(read("max_concurrent = 1")->max_concurrent, 1U);
+  EXPECT_EQ(read("max_concurrent = 256")->max_concurrent, 256U);
+  for (const char* line : {"max_concurrent = 257", "max_concurrent = 0", "max_concurrent = \"4\""})
+    EXPECT_EQ(read(line).error().code, "invalid_config") << line;
+}
+
 TEST(TaskcellSettingsTest, WhatIsNotBuiltOrUnknownIsRefusedByName) {
   for (std::string_view line :
        {"engine = \"runc\"", "engine = 1", "egress = \"open\"", "egress = \"none\"",
         "allow_missing = [\"memory\"]", "allow_missing = \"cpu\"", "unsafe_subtree = \"other\"",
-        "max_concurrent = 4", "upstream_proxy = \"http://x\"", "ca_file = \"/x\"", "retention = {}",
-        "prices = {}", "root = \"relative\"", "engine_socket = \"tcp://127.0.0.1:2375\"",
-        "colour = \"red\""}) {
+        "upstream_proxy = \"http://x\"", "ca_file = \"/x\"", "retention = {}", "prices = {}",
+        "root = \"relative\"", "engine_socket = \"tcp://127.0.0.1:2375\"", "colour = \"red\""}) {
     Result<TaskcellSettings> settings =
         ReadTaskcellSettings(ParseToml(Text("[taskcell]\n", line), "c").value());
     ASSERT_FALSE(settings.ok()) << line;

@@ -68,9 +68,10 @@ TEST_F(TaskLedgerTest, ATaskIsStartedAndFinishedOnce) {
   ASSERT_TRUE(ledger.Start(Row("t1")).ok());
   EXPECT_EQ(ledger.Task("t1").value()->state, TaskState::kRunning);
   EXPECT_FALSE(ledger.Start(Row("t1")).ok()) << "nothing runs twice";
-  ASSERT_TRUE(ledger.Finish("t1", TaskState::kFailed, "timeout", "too long", 9).ok());
-  EXPECT_FALSE(ledger.Finish("t1", TaskState::kDone, "ok", "", 10).ok()) << "nothing ends twice";
-  EXPECT_FALSE(ledger.Finish("t2", TaskState::kDone, "ok", "", 10).ok());
+  ASSERT_TRUE(ledger.Finish("t1", {TaskState::kFailed, "timeout", "too long", 9, "", ""}).ok());
+  const TaskEnd done = {TaskState::kDone, "ok", "", 10, "", ""};
+  EXPECT_FALSE(ledger.Finish("t1", done).ok()) << "nothing ends twice";
+  EXPECT_FALSE(ledger.Finish("t2", done).ok());
   const TaskRow row = ledger.Task("t1").value().value();
   EXPECT_EQ(row.state, TaskState::kFailed);
   EXPECT_EQ(row.code, "timeout");
@@ -179,11 +180,11 @@ TEST_F(TaskLedgerTest, ALedgerOfANewerVersionIsRefused) {
   ASSERT_TRUE(Open().ok());
   {
     Database database = Database::Open(path_ + "/taskcell.db").value();
-    ASSERT_TRUE(database.Execute("PRAGMA user_version = 2").ok());
+    ASSERT_TRUE(database.Execute("PRAGMA user_version = 3").ok());
   }
   Result<Ledger> ledger = Open();
   ASSERT_FALSE(ledger.ok());
-  EXPECT_NE(ledger.error().text.find("version 2"), std::string::npos) << ledger.error().text;
+  EXPECT_NE(ledger.error().text.find("version 3"), std::string::npos) << ledger.error().text;
 }
 
 constexpr int64_t kNow = 1000000;
