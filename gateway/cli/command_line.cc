@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
+#include "gateway/config/task_kind.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -29,6 +30,7 @@ class Parser {
   CommandLine Parse(int argc, const char* const* argv);
 
  private:
+  void AddGateway();
   void AddCommon(CLI::App* command);
   CommandLine::What Asked() const;
 
@@ -42,6 +44,10 @@ class Parser {
   CLI::App* sweep_;
   CLI::App* doctor_;
   CLI::App* team_gate_;
+  CLI::App* submit_;
+  CLI::App* cancel_;
+  CLI::App* logs_;
+  CLI::App* accounts_;
 };
 
 Parser::Parser() {
@@ -76,7 +82,26 @@ Parser::Parser() {
   team_gate_->add_option("AGENT", options.agent, "The agent's [agent] name, or default")
       ->required();
   team_gate_->add_option("--gate", line_.team_gate, "auto, always_solo or always_team");
-  for (CLI::App* command : {ps_, show_, sweep_, doctor_, team_gate_}) AddCommon(command);
+  AddGateway();
+  for (CLI::App* command :
+       {ps_, show_, sweep_, doctor_, team_gate_, submit_, cancel_, logs_, accounts_})
+    AddCommon(command);
+}
+
+void Parser::AddGateway() {
+  RunOptions& options = line_.options;
+  submit_ = app_.add_subcommand("submit", "Hand a task to the home's gateway and print its id");
+  submit_->set_help_flag("--help", "Print this help message and exit");
+  submit_->add_option("AGENT", options.agent, "The agent's [agent] name, or default")->required();
+  submit_->add_option("PROMPT", options.prompt, "The task; - or nothing: standard input");
+  submit_->add_option("--path", options.path, Text("What starts it: ", TaskKindNames()))
+      ->required();
+  submit_->add_flag("--wait", options.wait, "Wait for its end and print the reply, as run does");
+  cancel_ = app_.add_subcommand("cancel", "End a task that waits or runs in the home's gateway");
+  cancel_->add_option("ID", line_.task, "The task's id, or the beginning of it")->required();
+  logs_ = app_.add_subcommand("logs", "Print a line for each step of a gateway's task");
+  logs_->add_option("ID", line_.task, "The task's id, or the beginning of it")->required();
+  accounts_ = app_.add_subcommand("accounts", "List the accounts and whether they may be used now");
 }
 
 CommandLine::What Parser::Asked() const {
@@ -86,6 +111,10 @@ CommandLine::What Parser::Asked() const {
   if (show_->parsed()) return CommandLine::What::kShow;
   if (sweep_->parsed()) return CommandLine::What::kSweep;
   if (team_gate_->parsed()) return CommandLine::What::kTeamGate;
+  if (submit_->parsed()) return CommandLine::What::kSubmit;
+  if (cancel_->parsed()) return CommandLine::What::kCancel;
+  if (logs_->parsed()) return CommandLine::What::kLogs;
+  if (accounts_->parsed()) return CommandLine::What::kAccounts;
   return CommandLine::What::kRun;
 }
 
@@ -110,7 +139,8 @@ CommandLine Parser::Parse(int argc, const char* const* argv) {
     std::ostringstream out;
     std::ostringstream err;
     const bool is_wrong = app_.exit(error, out, err) != 0;
-    const bool has_agent = run_->get_option("AGENT")->count() > 0;
+    const bool has_agent =
+        run_->get_option("AGENT")->count() > 0 || submit_->get_option("AGENT")->count() > 0;
     if (is_wrong && has_agent) return Refuse(Text(error.what(), "; ", kDashHint));
     if (is_wrong) return Refuse(Text(error.what(), "; see taskcell --help"));
     if (has_agent) return Refuse(Text("help was asked for beside an agent; ", kDashHint));

@@ -17,13 +17,17 @@ struct CommandLine {
     kShow,
     kSweep,
     kTeamGate,
+    kSubmit,
+    kCancel,
+    kLogs,
+    kAccounts,
     kPrint,   // `text`: what --help and --version say
     kRefuse,  // `text`: what is wrong with it
   };
   What what = What::kRefuse;
   RunOptions options;
   bool all = false;                // kPs
-  std::string task;                // kShow
+  std::string task;                // kShow, kCancel, kLogs
   bool dry_run = false;            // kSweep
   std::string team_gate = "auto";  // kTeamGate
   std::string text;

@@ -7,13 +7,13 @@
 
 #include "gateway/cli/home_option.h"
 #include "gateway/cli/output.h"
-#include "gateway/cli/surroundings.h"
 #include "gateway/config/accounts.h"
 #include "gateway/config/agent_config.h"
 #include "gateway/config/check_configuration.h"
 #include "gateway/ledger/ledger.h"
 #include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
+#include "gateway/task/host_surroundings.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "probe/mounts/audit.h"
@@ -231,14 +231,15 @@ DoctorReport Diagnose(const Home& home, Surroundings& surroundings) {
 int DoctorCommand(const std::string& home_option, bool json) {
   constexpr int kRefused = 1;
   constexpr int kUsage = 2;
-  Result<std::unique_ptr<HostSurroundings>> host = HostSurroundings::Make(-1);
-  Result<Home> home = host.ok() ? OpenChosenHome(home_option, host.value()->get().environment)
-                                : Result<Home>(host.error());
+  Result<std::unique_ptr<HostSurroundings>> host = HostSurroundings::Make();
+  Result<Home> home =
+      host.ok() ? OpenChosenHome(home_option, ProcessEnvironment()) : Result<Home>(host.error());
   if (!home.ok()) {
     Tell(Printable(home.error().text));
     return kUsage;
   }
-  const DoctorReport report = Diagnose(home.value(), host.value()->get());
+  Surroundings surroundings = host.value()->For(-1);
+  const DoctorReport report = Diagnose(home.value(), surroundings);
   if (!PrintOutput(json ? Json(home.value(), report) : TableOf(report))) return kUsage;
   return report.refused ? kRefused : 0;
 }

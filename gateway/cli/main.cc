@@ -5,6 +5,7 @@
 #include "gateway/cli/config_command.h"
 #include "gateway/cli/doctor_command.h"
 #include "gateway/cli/output.h"
+#include "gateway/cli/queue_command.h"
 #include "gateway/cli/run_command.h"
 #include "gateway/cli/sweep_command.h"
 #include "gateway/cli/tasks_command.h"
@@ -37,6 +38,14 @@ int Main(int argc, char** argv) {
       return gateway::SweepCommand(options.home, line.dry_run, options.json);
     case gateway::CommandLine::What::kTeamGate:
       return gateway::TeamGateCommand(options.home, options.agent, line.team_gate, options.json);
+    case gateway::CommandLine::What::kSubmit:
+      return gateway::SubmitCommand(options);
+    case gateway::CommandLine::What::kCancel:
+      return gateway::CancelCommand(options.home, line.task, options.json);
+    case gateway::CommandLine::What::kLogs:
+      return gateway::LogsCommand(options.home, line.task, options.json);
+    case gateway::CommandLine::What::kAccounts:
+      return gateway::AccountsCommand(options.home, options.json);
     case gateway::CommandLine::What::kRun:
       break;
   }

@@ -2,13 +2,18 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <exception>
+#include <functional>
+#include <optional>
 
+#include "gateway/cli/answer_output.h"
+#include "gateway/cli/gateway_client.h"
+#include "gateway/cli/home_option.h"
 #include "gateway/cli/output.h"
-#include "gateway/cli/surroundings.h"
+#include "gateway/cli/read_prompt.h"
 #include "gateway/config/home.h"
 #include "gateway/config/team_gate.h"
+#include "gateway/task/host_surroundings.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/task.h"
 #include "launcher/base/json_text.h"
@@ -20,18 +25,54 @@
 namespace taskcell::gateway {
 namespace {
 
-// A prompt from standard input is read to one byte past the bound, so that its refusal needs no
-// more memory than that.
-Result<std::string> ReadPrompt(const std::string& prompt) {
-  if (prompt != "-") return prompt;
-  Result<std::string> text = sys::ReadAllWithin(STDIN_FILENO, kMaxPromptBytes, -1);
-  if (!text.ok() && text.error().err == EISDIR)
-    return Error(Kind::kUsage, "standard input is a directory; give the prompt as an argument")
-        .Coded(kInvalidPrompt);
-  if (text.ok() || text.error().err != EFBIG) return text;
-  return Error(Kind::kUsage,
-               Text("the prompt on standard input has more than ", kMaxPromptBytes, " bytes"))
-      .Coded(kInvalidPrompt);
+using Report = std::function<void(std::string_view)>;
+
+// Progress is for somebody who looks on.
+Report TerminalReport() {
+  if (::isatty(STDERR_FILENO) != 1) return {};
+  return [](std::string_view line) { Tell(line); };
+}
+
+// The gateway names the receipt; it lies in the home that both look into.
+void ReadReceipt(const Home& home, TaskAnswer& answer) {
+  constexpr std::size_t kMaxReceiptBytes = 16U << 20U;
+  const std::string below = home.path + "/";
+  if (!answer.receipt_path.starts_with(below)) return;
+  Result<std::string> receipt =
+      sys::ReadFile(home.fd.get(), answer.receipt_path.substr(below.size()), kMaxReceiptBytes);
+  if (receipt.ok()) {
+    answer.receipt_json = Trim(receipt.value());
+  } else {
+    answer.warnings.push_back(Text("the receipt: ", receipt.error().text));
+  }
+}
+
+Result<TaskAnswer> FollowTask(GatewayClient& gateway, const Home& home, const std::string& id,
+                              int cancel_fd) {
+  const Report report = TerminalReport();
+  TaskAnswer answer = TRY(gateway.Follow(id, cancel_fd, [&](std::string_view line) {
+    if (report) report(line);
+  }));
+  ReadReceipt(home, answer);
+  return answer;
+}
+
+// nullopt: nobody serves the home, or it cannot be used, which running the task tells.
+Result<std::optional<TaskAnswer>> RunByGateway(const std::string& home_path,
+                                               const TaskRequest& request, int cancel_fd) {
+  Result<Home> home = OpenHome(home_path);
+  if (!home.ok()) return std::optional<TaskAnswer>();
+  std::optional<GatewayClient> gateway = TRY(GatewayClient::Find(home.value()));
+  if (!gateway.has_value()) return std::optional<TaskAnswer>();
+  TRY(CheckPrompt(request.prompt));
+  const std::string id = TRY(gateway->Submit(request.agent, request.kind, request.prompt));
+  return std::optional<TaskAnswer>(TRY(FollowTask(*gateway, home.value(), id, cancel_fd)));
+}
+
+// What a gateway takes in; the rest is done by this process.
+bool IsForGateway(const TaskRequest& request) {
+  return CoverageOf(request.kind) != Coverage::kSkipped && request.team_role.empty() &&
+         !request.require_cell;
 }
 
 // `home` is told where it is known: what is wrong with a configuration is wrong with one home's.
@@ -49,87 +90,71 @@ Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
   // Before signals are caught: there is nothing yet that one would have to undo.
   request.prompt = TRY(ReadPrompt(options.prompt));
   UniqueFd cancel = TRY(sys::CatchTermination());
-  std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make(cancel.get()));
-  if (::isatty(STDERR_FILENO) == 1) {
-    host->get().report_progress = [](std::string_view line) { Tell(line); };
-  }
-  Result<std::string> home = ChooseHome(options.home, host->get().environment);
+  Result<std::string> home = ChooseHome(options.home, ProcessEnvironment());
   if (!home.ok()) return std::move(home).error().Coded("workspace_failed");
   home_path = home.value();
+  if (IsForGateway(request)) {
+    std::optional<TaskAnswer> answer = TRY(RunByGateway(home_path, request, cancel.get()));
+    if (answer.has_value()) return *std::move(answer);
+  }
+  std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make());
+  Surroundings surroundings = host->For(cancel.get());
+  surroundings.report_progress = TerminalReport();
   request.home = std::move(home).value();
-  return RunTask(request, host->get());
-}
-
-// What a terminal or a log gets of an answer, beside the reply.
-void Explain(const TaskAnswer& answer) {
-  for (const std::string& warning : answer.warnings) Tell(Text("warning: ", Printable(warning)));
-  if (answer.step_limit) Tell("the step limit was reached: this is the last text before it");
-  if (answer.ok()) return;
-  Tell(Text(answer.code, ": ", Printable(answer.message)));
-  if (!answer.receipt_path.empty()) Tell(Text("receipt: ", Printable(answer.receipt_path)));
-  if (!answer.detail.empty() && answer.message.find(answer.detail) == std::string::npos)
-    Tell(Text("detail: ", Printable(answer.detail)));
-}
-
-// What goes to standard output: one JSON object, or the reply, or nothing.
-std::string OutputOf(const TaskAnswer& answer, bool json) {
-  if (json) return AnswerJson(answer) + "\n";
-  if (!answer.reply.has_value()) return "";
-  return answer.reply->ends_with('\n') ? *answer.reply : *answer.reply + "\n";
+  return RunTask(request, surroundings);
 }
 
 // Libraries throw where memory or threads run out.
-Result<TaskAnswer> RunAndCatch(const RunOptions& options, std::string& home_path) {
+template <typename Body>
+auto Catch(Body body) -> decltype(body()) {
   try {
-    return Run(options, home_path);
+    return body();
   } catch (const std::exception& error) {
     return Error(Kind::kSystem, Text("this process ran out of something it needs (", error.what(),
                                      "): see its limits (ulimit -a) and those of its cgroup"));
   }
 }
 
-}  // namespace
+struct Submitted {
+  std::string id;
+  std::optional<TaskAnswer> answer;  // where it was waited for
+};
 
-std::string AnswerJson(const TaskAnswer& answer) {
-  JsonText json;
-  json.Open('{').Key("outcome").String(OutcomeWord(answer.code));
-  json.Key("code").String(answer.code).Key("message").String(answer.message);
-  json.Key("reply");
-  if (answer.reply.has_value()) {
-    json.String(*answer.reply);
-  } else {
-    json.Null();
-  }
-  json.Key("step_limit").Bool(answer.step_limit);
-  json.Key("delegation_reply").String(DelegationReply(answer));
-  json.Key("ran_on_host").Bool(answer.ran_on_host);
-  json.Key("detail").String(answer.detail);
-  json.Key("warnings").Open('[');
-  for (const std::string& warning : answer.warnings) json.String(warning);
-  json.Close(']')
-      .Key("task_id")
-      .String(answer.task_id)
-      .Key("receipt_path")
-      .String(answer.receipt_path)
-      .Key("receipt");
-  if (answer.receipt_json.empty()) {
-    json.Null();
-  } else {
-    json.Raw(answer.receipt_json);
-  }
-  json.Close('}');
-  return json.text();
+Result<Submitted> Submit(const RunOptions& options) {
+  const TaskKind kind = TRY(ParseTaskKind(options.path));
+  const std::string prompt = TRY(ReadPrompt(options.prompt));
+  TRY(CheckPrompt(prompt));
+  Result<Home> home = OpenChosenHome(options.home, ProcessEnvironment());
+  if (!home.ok()) return std::move(home).error().Coded("workspace_failed");
+  GatewayClient gateway = TRY(GatewayClient::Need(home.value()));
+  UniqueFd cancel;
+  if (options.wait) cancel = TRY(sys::CatchTermination());
+  Submitted submitted;
+  submitted.id = TRY(gateway.Submit(options.agent, kind, prompt));
+  if (options.wait)
+    submitted.answer = TRY(FollowTask(gateway, home.value(), submitted.id, cancel.get()));
+  return submitted;
 }
 
+}  // namespace
+
 int RunCommand(const RunOptions& options) {
-  constexpr int kFailed = 1;
   std::string home_path;
-  Result<TaskAnswer> result = RunAndCatch(options, home_path);
-  const TaskAnswer answer = result.ok() ? std::move(result).value() : AnswerFor(result.error());
-  Explain(answer);
-  if (!answer.ok() && !home_path.empty()) Tell(Text("home: ", Printable(home_path)));
-  if (!PrintOutput(OutputOf(answer, options.json))) return kFailed;
-  return ExitStatus(answer.code);
+  Result<TaskAnswer> result = Catch([&] { return Run(options, home_path); });
+  return PrintAnswer(result.ok() ? std::move(result).value() : AnswerFor(result.error()),
+                     options.json, home_path);
+}
+
+int SubmitCommand(const RunOptions& options) {
+  constexpr int kFailed = 1;
+  Result<Submitted> submitted = Catch([&] { return Submit(options); });
+  if (!submitted.ok()) return PrintAnswer(AnswerFor(submitted.error()), options.json, options.home);
+  if (submitted->answer.has_value())
+    return PrintAnswer(*submitted->answer, options.json, options.home);
+  JsonText json;
+  json.Open('{').Key("task_id").String(submitted->id).Close('}');
+  const bool printed = PrintOutput(Text(options.json ? json.text() : submitted->id, "\n"));
+  return printed ? 0 : kFailed;
 }
 
 }  // namespace taskcell::gateway

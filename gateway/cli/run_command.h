@@ -2,11 +2,9 @@
 
 #include <string>
 
-#include "gateway/task/answer.h"
-
 namespace taskcell::gateway {
 
-// What the command line of `taskcell run` says.
+// What the command lines of `taskcell run` and `taskcell submit` say.
 struct RunOptions {
   std::string agent;
   std::string prompt;  // the text, or "-" for standard input
@@ -14,14 +12,17 @@ struct RunOptions {
   std::string path;    // what asks for it, a TaskKind; empty: a person, as the bus does
   std::string role;    // of a team, that a goal round asks for
   bool require_cell = false;
+  bool wait = false;  // submit
   bool json = false;
 };
 
-// Runs the task, prints the answer and returns the exit status. Standard output gets the reply
-// only, or one JSON object; what a person should know goes to standard error.
+// Runs the task, by the gateway of the home where there is one, else in this process; prints the
+// answer and returns the exit status. Standard output gets the reply only, or one JSON object; what
+// a person should know goes to standard error.
 int RunCommand(const RunOptions& options);
 
-// The answer as one JSON object.
-std::string AnswerJson(const TaskAnswer& answer);
+// Hands the task to the gateway of the home and prints its id; with `wait` its answer as RunCommand
+// does. Returns the exit status: 0, 4 when no gateway serves the home, others as ExitStatus.
+int SubmitCommand(const RunOptions& options);
 
 }  // namespace taskcell::gateway

@@ -4,34 +4,12 @@
 
 #include "gateway/cli/home_option.h"
 #include "gateway/cli/output.h"
-#include "gateway/cli/surroundings.h"
-#include "gateway/config/taskcell_settings.h"
-#include "gateway/task/admission.h"
+#include "gateway/task/sweep_home.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
-#include "probe/engine/client.h"
 
 namespace taskcell::gateway {
 namespace {
-
-EngineContainers ContainersOf(probe::EngineClient& client) {
-  EngineContainers engine;
-  engine.list = [&client](const std::string& label) -> Result<std::vector<probe::ListedContainer>> {
-    TRY(client.Negotiate());
-    return client.ListTasks(label);
-  };
-  engine.remove = [&client](const std::string& id) { return client.Remove(id); };
-  return engine;
-}
-
-// An engine that cannot even be found is one that cannot be listed.
-EngineContainers Unfound(const Error& error) {
-  EngineContainers engine;
-  engine.list = [error](const std::string&) -> Result<std::vector<probe::ListedContainer>> {
-    return error;
-  };
-  return engine;
-}
 
 void PutIds(JsonText& json, std::string_view key, const std::vector<std::string>& ids) {
   json.Key(key).Open('[');
@@ -61,24 +39,6 @@ void Explain(const SweepReport& report) {
 
 }  // namespace
 
-Result<SweepReport> SweepHome(const std::string& home_option, const SweepOptions& options) {
-  Home home = TRY(OpenChosenHome(home_option, ProcessEnvironment()));
-  Result<ConfigValue> config = ReadConfig(home);
-  Result<TaskcellSettings> settings =
-      config.ok() ? ReadTaskcellSettings(config.value()) : config.error();
-  if (settings.ok() && settings->engine == EngineChoice::kNative)
-    return Sweep(home, nullptr, options);
-  Result<probe::Endpoint> endpoint =
-      settings.ok() ? ChooseHostEndpoint(settings.value()) : settings.error();
-  if (!endpoint.ok()) {
-    const EngineContainers unfound = Unfound(endpoint.error());
-    return Sweep(home, &unfound, options);
-  }
-  probe::EngineClient client(std::move(endpoint).value());
-  const EngineContainers engine = ContainersOf(client);
-  return Sweep(home, &engine, options);
-}
-
 std::string SweepJson(const SweepReport& report) {
   JsonText json;
   json.Open('{').Key("never_ran").Bool(report.never_ran);
@@ -95,7 +55,9 @@ std::string SweepJson(const SweepReport& report) {
 int SweepCommand(const std::string& home_option, bool dry_run, bool json) {
   constexpr int kFailed = 1;
   constexpr int kUsage = 2;
-  Result<SweepReport> report = SweepHome(home_option, {std::time(nullptr), dry_run});
+  Result<Home> home = OpenChosenHome(home_option, ProcessEnvironment());
+  Result<SweepReport> report =
+      home.ok() ? SweepHome(home.value(), {std::time(nullptr), dry_run}) : home.error();
   if (!report.ok()) {
     Tell(report.error().text);
     return report.error().kind == Kind::kConfig ? kUsage : kFailed;

@@ -3,12 +3,8 @@
 #include <string>
 
 #include "gateway/sweep/sweep.h"
-#include "launcher/base/result.h"
 
 namespace taskcell::gateway {
-
-// Sweeps a home with the engine its configuration names. `now_s` is unix time.
-Result<SweepReport> SweepHome(const std::string& home_option, const SweepOptions& options);
 
 // The report as one JSON object.
 std::string SweepJson(const SweepReport& report);

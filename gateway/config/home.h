@@ -9,6 +9,9 @@
 
 namespace taskcell::gateway {
 
+// The API's socket in a home that a gateway serves.
+inline constexpr char kGatewaySocket[] = "taskcell.sock";
+
 // The directory everything about one installation lies in, opened once. Everything below it is
 // reached through `fd`, without symbolic links.
 struct Home {

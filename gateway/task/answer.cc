@@ -18,6 +18,12 @@ bool IsNotRun(std::string_view code) {
   return code == "skipped" || code == "cell_required" || code == "team_round_refused";
 }
 
+// What was asked for makes no sense.
+bool IsRequestAtFault(std::string_view code) {
+  return code == "invalid_prompt" || code == "agent_not_found" || code == "unknown_kind" ||
+         code == "unknown_role";
+}
+
 // The guide's form of a message.
 std::string Framed(std::string_view code, std::string_view text) {
   if (!IsUnavailable(code)) return std::string(text);
@@ -35,9 +41,9 @@ bool IsUnavailable(std::string_view code) {
 
 std::string_view OutcomeWord(std::string_view code) {
   if (code == "ok") return "success";
-  if (IsUnavailable(code) || IsNotRun(code) || code == "invalid_prompt" || code == "unknown_kind" ||
-      code == "unknown_role" || code == "agent_not_found")
-    return "refused";
+  if (IsUnavailable(code) || IsNotRun(code) || IsRequestAtFault(code)) return "refused";
+  for (std::string_view turned_away : {"queue_full", "gateway_stopping", "unsupported_kind"})
+    if (code == turned_away) return "refused";
   if (code == "timeout") return "timed_out";
   if (code == "stopped") return "cancelled";
   for (std::string_view same : {"auth_failed", "rate_limited", "tool_violation", "step_limit"})
@@ -49,13 +55,13 @@ int ExitStatus(std::string_view code) {
   constexpr int kFailed = 1;
   constexpr int kUsage = 2;
   constexpr int kRefused = 3;
+  constexpr int kGatewayLost = 4;
   constexpr int kTimedOut = 124;
   constexpr int kCancelled = 130;
   if (code == "ok") return 0;
-  if (IsUnavailable(code) || IsNotRun(code)) return kRefused;
-  if (code == "invalid_prompt" || code == "unknown_kind" || code == "unknown_role" ||
-      code == "agent_not_found")
-    return kUsage;
+  if (IsRequestAtFault(code)) return kUsage;
+  if (OutcomeWord(code) == "refused") return kRefused;
+  if (code == "gateway_lost" || code == "interrupted") return kGatewayLost;
   if (code == "timeout") return kTimedOut;
   if (code == "stopped") return kCancelled;
   return kFailed;

@@ -19,6 +19,7 @@ struct TaskAnswer {
   bool step_limit = false;
   bool for_host = false;     // the sandbox had no part in it
   bool ran_on_host = false;  // a program was started there, without isolation
+  bool by_gateway = false;   // else this process ran it
   std::string task_id;       // in the ledger; empty: it was not admitted
   std::string receipt_json;  // empty: no run began
   std::string receipt_path;  // empty: not written
@@ -36,7 +37,7 @@ bool IsUnavailable(std::string_view code);
 std::string_view OutcomeWord(std::string_view code);
 
 // The exit status of `taskcell run`: 0 success, 1 failed, 2 bad request (invalid_prompt,
-// agent_not_found), 3 refused, 124 timed out, 130 cancelled.
+// agent_not_found, unknown_kind), 3 refused, 4 the gateway was lost, 124 timed out, 130 cancelled.
 int ExitStatus(std::string_view code);
 
 // The answer for an Error of admission, set-up or verification: its code (internal_error where it

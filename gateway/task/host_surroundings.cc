@@ -1,4 +1,4 @@
-#include "gateway/cli/surroundings.h"
+#include "gateway/task/host_surroundings.h"
 
 #include <unistd.h>
 
@@ -37,28 +37,37 @@ Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings
   return std::unique_ptr<probe::CellEngine>(std::move(engine));
 }
 
-Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make(int cancel_fd) {
+Result<std::unique_ptr<HostSurroundings>> HostSurroundings::Make() {
   std::unique_ptr<HostSurroundings> host(new HostSurroundings);
-  Surroundings& surroundings = host->surroundings_;
-  surroundings.environment = ProcessEnvironment();
+  host->environment_ = ProcessEnvironment();
+  host->programs_ = TRY(FindPrograms());
+  return host;
+}
+
+Surroundings HostSurroundings::For(int cancel_fd) {
+  Surroundings surroundings;
+  surroundings.environment = environment_;
   surroundings.effective_uid = ::geteuid();
-  surroundings.programs = TRY(FindPrograms());
+  surroundings.programs = programs_;
   surroundings.make_engine = [cancel_fd](const TaskcellSettings& settings) {
     return MakeHostEngine(settings, cancel_fd);
   };
-  surroundings.prove_limits = [host = host.get()](const Home& home, probe::CellEngine& engine,
-                                                  const SandboxSettings& settings) {
-    return host->limits_probe_.Check(home, engine, settings, host->surroundings_.programs);
+  surroundings.prove_limits = [this](const Home& home, probe::CellEngine& engine,
+                                     const SandboxSettings& settings) {
+    return limits_probe_.Check(home, engine, settings, programs_);
   };
-  surroundings.broker = [host = host.get()]() -> Result<Broker*> {
-    if (host->broker_ == nullptr) host->broker_ = TRY(Broker::Start());
-    return host->broker_.get();
-  };
-  surroundings.is_first_uncovered = [host = host.get()](const std::string& agent, TaskKind kind) {
-    return host->uncovered_.IsFirst(agent, kind);
+  surroundings.broker = [this] { return SharedBroker(); };
+  surroundings.is_first_uncovered = [this](const std::string& agent, TaskKind kind) {
+    return uncovered_.IsFirst(agent, kind);
   };
   surroundings.cancel_fd = cancel_fd;
-  return host;
+  return surroundings;
+}
+
+Result<Broker*> HostSurroundings::SharedBroker() {
+  std::lock_guard lock(mutex_);
+  if (broker_ == nullptr) broker_ = TRY(Broker::Start());
+  return broker_.get();
 }
 
 }  // namespace taskcell::gateway

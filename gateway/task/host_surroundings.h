@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "gateway/egress/broker.h"
 #include "gateway/task/limits_probe.h"
@@ -11,21 +12,27 @@
 
 namespace taskcell::gateway {
 
-// The world as it is: this process's environment, the engines of this host, a broker of its own.
+// The world as it is: this process's environment, the engines of this host, one broker for all
+// tasks of this process.
 class HostSurroundings {
  public:
-  // `cancel_fd` as in Surroundings. Error code workspace_failed when the programs are not found.
-  static Result<std::unique_ptr<HostSurroundings>> Make(int cancel_fd);
+  // Error code workspace_failed when the programs are not found.
+  static Result<std::unique_ptr<HostSurroundings>> Make();
 
-  Surroundings& get() { return surroundings_; }
+  // What one task gets; this object must outlive it. `cancel_fd` as in Surroundings. Any thread may
+  // ask.
+  Surroundings For(int cancel_fd);
 
  private:
   HostSurroundings() = default;
+  Result<Broker*> SharedBroker();
 
-  std::unique_ptr<Broker> broker_;
+  Environment environment_;
+  Programs programs_;
   LimitsProbe limits_probe_;
   UncoveredPaths uncovered_;
-  Surroundings surroundings_;
+  std::mutex mutex_;  // of the broker's start
+  std::unique_ptr<Broker> broker_;
 };
 
 // The socket of the engine `settings` and the environment name, for every engine but native. Error

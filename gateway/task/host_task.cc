@@ -166,7 +166,7 @@ TaskAnswer RunHostTask(const Home& home, const Agent& agent, const TaskRequest& 
       AdmitOnHost(home, agent.config, surroundings.environment, bypassed);
   Result<std::string> system = SystemPrompt(agent, warnings);
   if (!record.has_value() && admission.ok() && system.ok()) {
-    Result<TaskRecord> begun_record = TaskRecord::Begin(home, agent.config.name, request.kind);
+    Result<TaskRecord> begun_record = TaskRecord::Begin(home, agent.config.name, request);
     if (begun_record.ok()) {
       record = std::move(begun_record).value();
     } else {

@@ -6,9 +6,9 @@
 #include <array>
 #include <chrono>
 
-#include "gateway/cli/surroundings.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/runtimes/plan_job.h"
+#include "gateway/task/host_surroundings.h"
 #include "gateway/task/run_directory.h"
 #include "gateway/task/run_job.h"
 #include "launcher/base/text.h"
@@ -105,11 +105,12 @@ Result<gateway::TaskAnswer> Run(const Arguments& arguments) {
   UniqueFd here_fd = TRY(sys::Open(".", O_PATH | O_DIRECTORY));
   const std::string here = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", here_fd.get())));
   const cell::Job job = TRY(MakeJob(arguments, here, terms.timeout_ms));
-  std::unique_ptr<gateway::HostSurroundings> host = TRY(gateway::HostSurroundings::Make(-1));
-  gateway::Broker* broker = TRY(host->get().broker());
+  std::unique_ptr<gateway::HostSurroundings> host = TRY(gateway::HostSurroundings::Make());
+  const gateway::Surroundings surroundings = host->For(-1);
+  gateway::Broker* broker = TRY(surroundings.broker());
   probe::NativeEngine engine;
   probe::CellPlaces places;
-  places.launch_program = host->get().programs.launch;
+  places.launch_program = surroundings.programs.launch;
   cell::CellPlan plan = TRY(Plan(engine, here, here_fd.get()));
   std::unique_ptr<probe::RunningCell> cell = TRY(engine.Make(std::move(plan), places));
   gate::GateHost gate = TRY(gate::GateHost::Open(cell->TakeGate()));

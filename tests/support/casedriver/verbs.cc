@@ -9,12 +9,14 @@
 #include <filesystem>
 
 #include "gateway/cli/run_command.h"
-#include "gateway/cli/surroundings.h"
 #include "gateway/cli/sweep_command.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/config/toml_document.h"
 #include "gateway/runtimes/stream.h"
+#include "gateway/task/answer_json.h"
+#include "gateway/task/host_surroundings.h"
+#include "gateway/task/sweep_home.h"
 #include "launcher/base/defer.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
@@ -187,9 +189,10 @@ int RunTaskVerb(const Arguments& arguments) {
   request.home = !temporary.empty()             ? temporary
                  : config.parent_path().empty() ? "."
                                                 : config.parent_path().string();
-  Result<std::unique_ptr<gateway::HostSurroundings>> host = gateway::HostSurroundings::Make(-1);
+  Result<std::unique_ptr<gateway::HostSurroundings>> host = gateway::HostSurroundings::Make();
   if (!host.ok()) return Complain(host.error().text);
-  return PrintAnswer(gateway::RunTask(request, host.value()->get()), arguments.json);
+  gateway::Surroundings surroundings = host.value()->For(-1);
+  return PrintAnswer(gateway::RunTask(request, surroundings), arguments.json);
 }
 
 int Doctor(const Arguments& arguments) {
@@ -214,10 +217,12 @@ int Doctor(const Arguments& arguments) {
 
 int SweepVerb(const Arguments& arguments) {
   std::optional<uint64_t> now = ParseUnsigned(arguments.Get("now"));
-  const std::string home(arguments.Get("home"));
-  if (home.empty() || !now.has_value()) return Complain("sweep needs --home DIR --now EPOCH");
+  const std::string path(arguments.Get("home"));
+  if (path.empty() || !now.has_value()) return Complain("sweep needs --home DIR --now EPOCH");
+  Result<gateway::Home> home = gateway::OpenHome(path);
+  if (!home.ok()) return Complain(home.error().text);
   Result<gateway::SweepReport> report =
-      gateway::SweepHome(home, {static_cast<int64_t>(*now), false});
+      gateway::SweepHome(home.value(), {static_cast<int64_t>(*now), false});
   if (!report.ok()) return Complain(report.error().text);
   std::puts(gateway::SweepJson(report.value()).c_str());
   return report->failures.empty() ? 0 : 1;

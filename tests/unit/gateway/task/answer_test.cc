@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gateway/task/answer_json.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -47,14 +48,42 @@ TEST(AnswerTest, WordsAndStatusesFollowTheCode) {
        {Row{"ok", "success", 0}, Row{"invalid_config", "refused", 3},
         Row{"image_missing", "refused", 3}, Row{"resource_limits_unenforced", "refused", 3},
         Row{"invalid_prompt", "refused", 2}, Row{"agent_not_found", "refused", 2},
-        Row{"timeout", "timed_out", 124}, Row{"stopped", "cancelled", 130},
-        Row{"auth_failed", "auth_failed", 1}, Row{"step_limit", "step_limit", 1},
-        Row{"rate_limited", "rate_limited", 1}, Row{"tool_violation", "tool_violation", 1},
-        Row{"cell_mismatch", "failed", 1}, Row{"no_reply", "failed", 1}}) {
+        Row{"unknown_kind", "refused", 2}, Row{"gateway_lost", "failed", 4},
+        Row{"interrupted", "failed", 4}, Row{"timeout", "timed_out", 124},
+        Row{"stopped", "cancelled", 130}, Row{"auth_failed", "auth_failed", 1},
+        Row{"step_limit", "step_limit", 1}, Row{"rate_limited", "rate_limited", 1},
+        Row{"tool_violation", "tool_violation", 1}, Row{"cell_mismatch", "failed", 1},
+        Row{"no_reply", "failed", 1}}) {
     EXPECT_EQ(OutcomeWord(row.code), row.word) << row.code;
     EXPECT_EQ(ExitStatus(row.code), row.status) << row.code;
     EXPECT_EQ(IsUnavailable(row.code), row.status == 3) << row.code;
   }
+}
+
+TEST(AnswerTest, AGatewayThatTakesNothingInRefusesWithoutBypass) {
+  for (std::string_view code : {"queue_full", "gateway_stopping", "unsupported_kind"}) {
+    EXPECT_EQ(OutcomeWord(code), "refused") << code;
+    EXPECT_EQ(ExitStatus(code), 3) << code;
+    EXPECT_FALSE(IsUnavailable(code)) << "it says nothing about the sandbox: " << code;
+  }
+}
+
+TEST(AnswerTest, JsonHoldsAllThatIsReadBack) {
+  TaskAnswer answer;
+  answer.code = "timeout";
+  answer.message = "too \"long\"";
+  answer.detail = "more";
+  answer.step_limit = true;
+  answer.by_gateway = true;
+  answer.task_id = "t1";
+  answer.receipt_path = "/r";
+  answer.receipt_json = "{\"a\":1}";
+  answer.warnings = {"one", "two"};
+  EXPECT_EQ(AnswerJson(ParseAnswer(AnswerJson(answer)).value()), AnswerJson(answer));
+  answer.reply = "reply";
+  EXPECT_EQ(ParseAnswer(AnswerJson(answer))->reply, "reply");
+  for (const char* bad : {"", "{}", "[]", "{\"code\":1}"})
+    EXPECT_EQ(ParseAnswer(bad).error().kind, Kind::kViolation) << bad;
 }
 
 TEST(AnswerTest, MessageIsOneBoundedLineOfWholeCharacters) {

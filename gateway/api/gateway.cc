@@ -1,0 +1,213 @@
+#include "gateway/api/gateway.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "gateway/api/api.h"
+#include "gateway/api/http_server.h"
+#include "gateway/api/instance.h"
+#include "gateway/api/service.h"
+#include "gateway/api/service_manager.h"
+#include "gateway/config/taskcell_settings.h"
+#include "gateway/egress/start_thread.h"
+#include "gateway/task/account_list.h"
+#include "gateway/task/admission.h"
+#include "gateway/task/host_surroundings.h"
+#include "gateway/task/sweep_home.h"
+#include "launcher/base/defer.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/poll.h"
+#include "launcher/sys/privilege.h"
+#include "launcher/sys/process.h"
+#include "launcher/sys/termination.h"
+
+namespace taskcell::gateway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How often what could not be done is tried again.
+constexpr std::chrono::milliseconds kTick{1000};
+
+// One line for the journal. A failure is not told: nobody is left to be told.
+void Log(std::string_view line) {
+  (void)sys::WriteAll(STDERR_FILENO, Text("taskcell-gateway: ", Printable(line), "\n"));
+}
+
+// Of what has no bound that can be read the default holds: each task is refused for it by itself.
+uint64_t MaxConcurrent(const Home& home) {
+  Result<ConfigValue> config = ReadConfig(home);
+  if (!config.ok()) return kDefaultMaxConcurrent;
+  Result<TaskcellSettings> settings = ReadTaskcellSettings(config.value());
+  return settings.ok() ? settings->max_concurrent : kDefaultMaxConcurrent;
+}
+
+void SweepOnce(const Home& home) {
+  Result<SweepReport> report = SweepHome(home, {std::time(nullptr), false});
+  if (!report.ok()) return Log(Text("sweep: ", report.error().text));
+  for (const std::string& id : report->containers) Log(Text("sweep: container ", id, ": removed"));
+  for (const std::string& id : report->directories)
+    Log(Text("sweep: run directory ", id, ": removed"));
+  for (const auto& [reason, count] : report->failures)
+    Log(Text("sweep: cleanup_failed: ", reason, " (", count, ")"));
+}
+
+// Sweeps beside everything else: an engine may take its time.
+class Sweeper {
+ public:
+  explicit Sweeper(const Home& home) : home_(home) {}
+  ~Sweeper() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Sweeper(const Sweeper&) = delete;
+  Sweeper& operator=(const Sweeper&) = delete;
+
+  void SweepWhenDue() {
+    if (running_ || Clock::now() < due_) return;
+    if (thread_.joinable()) thread_.join();
+    due_ = Clock::now() + kSweepEvery;
+    running_ = true;
+    Result<std::thread> thread = StartThread([this] {
+      SweepOnce(home_);
+      running_ = false;
+    });
+    if (thread.ok()) {
+      thread_ = std::move(thread).value();
+    } else {
+      running_ = false;
+      Log(Text("sweep: ", thread.error().text));
+    }
+  }
+
+ private:
+  const Home& home_;
+  Clock::time_point due_;  // at once
+  std::atomic<bool> running_ = false;
+  std::thread thread_;
+};
+
+Service::Runner RunnerIn(HostSurroundings& host) {
+  return [&host](const TaskRequest& request, int cancel_fd,
+                 const std::function<void(std::string_view)>& report) {
+    Surroundings surroundings = host.For(cancel_fd);
+    surroundings.report_progress = report;
+    return RunTask(request, surroundings);
+  };
+}
+
+// The one thread that drives everything, from the start to the last task.
+class Drive {
+ public:
+  Drive(const Home& home, Service& service, const ServiceManager& manager, int termination_fd)
+      : home_(home), service_(service), manager_(manager), termination_fd_(termination_fd) {}
+
+  void Serve() {
+    Sweeper sweeper(home_);
+    while (!terminated_) {
+      sweeper.SweepWhenDue();
+      Status dispatched = service_.Dispatch(MaxConcurrent(home_));
+      TellOnce(dispatched);
+      Wait();
+    }
+  }
+
+  // Until nothing runs, or for as long as `drain`; a further signal ends it at once.
+  void Drain(std::chrono::seconds drain) {
+    service_.Stop();
+    manager_.Tell(Text("STOPPING=1\nSTATUS=", service_.Running(), " tasks run to their end"));
+    Log(Text("stopping: ", service_.Running(), " tasks run to their end, for at most ",
+             drain.count(), " s"));
+    terminated_ = false;
+    Until(Clock::now() + drain);
+    if (service_.Running() == 0) return;
+    Log(Text(service_.Running(), " tasks are cancelled"));
+    service_.CancelAll();
+    terminated_ = false;
+    Until(Clock::now() + kCancelWait);
+  }
+
+ private:
+  void Until(Clock::time_point deadline) {
+    while (service_.Running() > 0 && !terminated_ && Clock::now() < deadline) {
+      TellOnce(service_.Dispatch(0));
+      if (service_.Running() > 0) Wait();
+    }
+  }
+
+  void Wait() {
+    std::array<struct pollfd, 2> entries = {
+        {{termination_fd_, POLLIN, 0}, {service_.wake_fd(), POLLIN, 0}}};
+    Result<int> ready = sys::PollAll(entries, static_cast<int>(kTick.count()));
+    if (ready.ok() && entries[0].revents != 0) {
+      std::array<char, 16> signals;
+      (void)sys::Read(termination_fd_, signals);  // ignoring: one more look at it
+      terminated_ = true;
+    }
+    if (!manager_.watchdog().has_value() || Clock::now() < watchdog_due_) return;
+    manager_.Tell("WATCHDOG=1");
+    watchdog_due_ = Clock::now() + *manager_.watchdog();
+  }
+
+  // What keeps tasks from running is told when it begins, not once a second.
+  void TellOnce(const Status& dispatched) {
+    const std::string trouble = dispatched.ok() ? "" : dispatched.error().text;
+    if (!trouble.empty() && trouble != told_) Log(trouble);
+    told_ = trouble;
+  }
+
+  const Home& home_;
+  Service& service_;
+  const ServiceManager& manager_;
+  int termination_fd_;
+  bool terminated_ = false;
+  Clock::time_point watchdog_due_;  // at once
+  std::string told_;
+};
+
+}  // namespace
+
+Status RunGateway(const GatewayOptions& options) {
+  TRY(sys::SetNotDumpable());
+  // The configuration is read afresh by every task: there is nothing to be told.
+  (void)std::signal(SIGHUP, SIG_IGN);  // ignoring: cannot fail for this one
+  UniqueFd termination = TRY(sys::CatchTermination());
+  const Environment environment = ProcessEnvironment();
+  const ServiceManager manager = ServiceManager::In(environment);
+  const std::string path = TRY(ChooseHome(options.home, environment));
+  const Home home = TRY(OpenHome(path));
+  Instance instance = TRY(ClaimHome(home));
+  Defer release([&home] { ReleaseHome(home); });
+  std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make());
+  std::unique_ptr<Service> service = TRY(Service::Make(home, RunnerIn(*host)));
+  Api api(*service, [&]() -> Result<std::string> {
+    return AccountsJson(TRY(ListAccounts(home, environment, std::time(nullptr))));
+  });
+  std::unique_ptr<HttpServer> server =
+      TRY(HttpServer::Start(std::move(instance.listener),
+                            [&api](const ApiRequest& request) { return api.Answer(request); }));
+  manager.Tell("READY=1");
+  Log(Text("serves ", home.path));
+  Drive drive(home, *service, manager, termination.get());
+  drive.Serve();
+  drive.Drain(options.drain);
+  service->EndWatches();
+  server.reset();
+  Log("stopped");
+  if (service->Running() == 0) return Ok();
+  // Their threads hang: they cannot be waited for. The cells die when this process is gone, and the
+  // next gateway tells that they were interrupted.
+  ReleaseHome(home);
+  sys::ExitNow(1);
+  return Ok();
+}
+
+}  // namespace taskcell::gateway

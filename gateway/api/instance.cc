@@ -1,0 +1,67 @@
+#include "gateway/api/instance.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/self.h"
+#include "launcher/sys/unix_socket.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr char kLockDirectory[] = "locks";
+constexpr char kLockFile[] = "locks/taskcell.lock";
+constexpr std::size_t kMaxHolderBytes = 64;
+
+Result<UniqueFd> TakeLock(const Home& home) {
+  Status made = sys::MakeDirectory(home.fd.get(), kLockDirectory, 0700);
+  if (!made.ok() && made.error().err != EEXIST) return made.error();
+  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  UniqueFd file = TRY(sys::OpenAt2(home.fd.get(), kLockFile, kFlags, sys::kResolveBeneath, 0600));
+  if (!S_ISREG(TRY(sys::Stat(file.get())).st_mode))
+    return Error(Kind::kConfig, Text(kLockFile, " is not a regular file; remove it"));
+  Status locked = sys::Lock(file.get(), LOCK_EX | LOCK_NB);
+  if (!locked.ok() && locked.error().err == EWOULDBLOCK) {
+    Result<std::string> holder = sys::ReadAll(file.get(), kMaxHolderBytes);
+    return Error(Kind::kConfig,
+                 Text("another taskcell-gateway serves this home (process ",
+                      holder.ok() ? Printable(Trim(holder.value())) : std::string("unknown"),
+                      "); end it first"))
+        .Coded("gateway_running");
+  }
+  TRY(std::move(locked));
+  TRY(sys::Truncate(file.get(), 0));
+  TRY(sys::WriteAll(file.get(), Text(sys::OwnPid(), "\n")));
+  return file;
+}
+
+// Under the lock the socket of a gateway that is gone is nobody's.
+Status RemoveStale(const Home& home) {
+  Result<struct stat> there = sys::StatAt(home.fd.get(), kGatewaySocket);
+  if (!there.ok()) return there.error().err == ENOENT ? Ok() : Status(there.error());
+  if (!S_ISSOCK(there->st_mode))
+    return Error(Kind::kConfig, Text(kGatewaySocket, " is in the home and is no socket; move it"));
+  return sys::RemoveFile(home.fd.get(), kGatewaySocket);
+}
+
+}  // namespace
+
+Result<Instance> ClaimHome(const Home& home) {
+  Instance instance;
+  instance.lock = TRY(TakeLock(home));
+  TRY(RemoveStale(home));
+  instance.listener =
+      TRY(sys::ListenStream(Text("/proc/self/fd/", home.fd.get(), "/", kGatewaySocket)));
+  return instance;
+}
+
+void ReleaseHome(const Home& home) {
+  (void)sys::RemoveFile(home.fd.get(), kGatewaySocket);  // ignoring: the next one removes it
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,49 @@
+#include "gateway/task/sweep_home.h"
+
+#include "gateway/config/taskcell_settings.h"
+#include "gateway/task/admission.h"
+#include "gateway/task/host_surroundings.h"
+#include "probe/engine/client.h"
+
+namespace taskcell::gateway {
+namespace {
+
+EngineContainers ContainersOf(probe::EngineClient& client) {
+  EngineContainers engine;
+  engine.list = [&client](const std::string& label) -> Result<std::vector<probe::ListedContainer>> {
+    TRY(client.Negotiate());
+    return client.ListTasks(label);
+  };
+  engine.remove = [&client](const std::string& id) { return client.Remove(id); };
+  return engine;
+}
+
+// An engine that cannot even be found is one that cannot be listed.
+EngineContainers Unfound(const Error& error) {
+  EngineContainers engine;
+  engine.list = [error](const std::string&) -> Result<std::vector<probe::ListedContainer>> {
+    return error;
+  };
+  return engine;
+}
+
+}  // namespace
+
+Result<SweepReport> SweepHome(const Home& home, const SweepOptions& options) {
+  Result<ConfigValue> config = ReadConfig(home);
+  Result<TaskcellSettings> settings =
+      config.ok() ? ReadTaskcellSettings(config.value()) : config.error();
+  if (settings.ok() && settings->engine == EngineChoice::kNative)
+    return Sweep(home, nullptr, options);
+  Result<probe::Endpoint> endpoint =
+      settings.ok() ? ChooseHostEndpoint(settings.value()) : settings.error();
+  if (!endpoint.ok()) {
+    const EngineContainers unfound = Unfound(endpoint.error());
+    return Sweep(home, &unfound, options);
+  }
+  probe::EngineClient client(std::move(endpoint).value());
+  const EngineContainers engine = ContainersOf(client);
+  return Sweep(home, &engine, options);
+}
+
+}  // namespace taskcell::gateway

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "gateway/config/home.h"
+#include "gateway/sweep/sweep.h"
+#include "launcher/base/result.h"
+
+namespace taskcell::gateway {
+
+// Sweeps a home with the engine its configuration names; see Sweep.
+Result<SweepReport> SweepHome(const Home& home, const SweepOptions& options);
+
+}  // namespace taskcell::gateway

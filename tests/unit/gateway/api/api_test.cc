@@ -1,0 +1,221 @@
+// The API over a real socket, and the client that asks it.
+#include "gateway/api/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "gateway/api/http_server.h"
+#include "gateway/api/instance.h"
+#include "gateway/cli/gateway_client.h"
+#include "launcher/base/text.h"
+#include "tests/support/fixture.h"
+#include "tests/unit/gateway/api/scripted_service.h"
+
+namespace taskcell::gateway {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+class ApiTest : public ScriptedService {
+ protected:
+  void SetUp() override {
+    ScriptedService::SetUp();
+    (void)std::signal(SIGPIPE, SIG_IGN);
+    Instance instance = ClaimHome(*home_).value();
+    lock_ = std::move(instance.lock);
+    api_ =
+        std::make_unique<Api>(*service_, []() -> Result<std::string> { return std::string("[]"); });
+    server_ = HttpServer::Start(std::move(instance.listener), [this](const ApiRequest& request) {
+                return api_->Answer(request);
+              }).value();
+    driver_ = std::thread([this] {
+      while (!end_) {
+        (void)service_->Dispatch(1);
+        (void)sys::Poll(service_->wake_fd(), POLLIN, 5);
+      }
+    });
+  }
+  void TearDown() override {
+    ReleaseAll();
+    end_ = true;
+    if (driver_.joinable()) driver_.join();
+    service_->EndWatches();
+    server_.reset();
+    ScriptedService::TearDown();
+  }
+
+  // Sends bytes and returns all that is answered.
+  std::string Raw(const std::string& request) const {
+    UniqueFd socket = sys::ConnectUnix(home_->path + "/taskcell.sock", SOCK_STREAM).value();
+    (void)sys::WriteAll(socket.get(), request);  // ignoring: what is refused is not read to its end
+    std::string text;
+    std::array<char, 4096> chunk;
+    while (true) {
+      EXPECT_NE(sys::Poll(socket.get(), POLLIN, 10000).value(), 0) << "no answer";
+      Result<std::size_t> got = sys::Read(socket.get(), chunk);
+      if (!got.ok() || got.value() == 0) return text;
+      text.append(chunk.data(), got.value());
+    }
+  }
+  struct Reply {
+    int status;
+    std::string body;
+    Json json() const { return Json::parse(body); }
+  };
+  Reply Ask(const std::string& method, const std::string& target,
+            const std::string& body = "") const {
+    const std::string text = Raw(
+        Text(method, " ", target, " HTTP/1.0\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+    return {std::stoi(text.substr(9, 3)), text.substr(text.find("\r\n\r\n") + 4)};
+  }
+  static std::string Task(const std::string& prompt) {
+    return Json({{"agent", "a"}, {"kind", "bus"}, {"prompt", prompt}}).dump();
+  }
+
+  UniqueFd lock_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<HttpServer> server_;
+  std::atomic<bool> end_ = false;
+  std::thread driver_;
+};
+
+TEST_F(ApiTest, ATaskGoesThroughItFromSubmissionToAnswer) {
+  const Reply submitted = Ask("POST", "/v1/tasks", Task("one"));
+  ASSERT_EQ(submitted.status, 202) << submitted.body;
+  const std::string id = submitted.json()["id"];
+  ReleaseAll();
+  const Reply events = Ask("GET", Text("/v1/tasks/", id, "/events"));
+  EXPECT_EQ(events.status, 200);
+  EXPECT_THAT(events.body, HasSubstr("event: state\ndata: {\"state\":\"done\"}\n\n"));
+  EXPECT_THAT(events.body, HasSubstr("event: answer\ndata: {\"outcome\":\"success\""));
+  const Json shown = Ask("GET", "/v1/tasks/" + id).json();
+  EXPECT_EQ(shown["state"], "done");
+  EXPECT_EQ(shown["answer"]["reply"], "reply to one");
+  EXPECT_EQ(Ask("GET", "/v1/tasks").json()[0]["id"], id);
+  EXPECT_THAT(Ask("GET", Text("/v1/tasks/", id, "/log")).json()["log"].get<std::string>(),
+              HasSubstr("begun"));
+  EXPECT_EQ(Ask("GET", "/v1/accounts").body, "[]\n");
+  EXPECT_EQ(Ask("GET", "/v1/status").json()["accepting"], true);
+  EXPECT_EQ(Ask("POST", Text("/v1/tasks/", id, "/cancel")).json()["was"], "done");
+}
+
+TEST_F(ApiTest, WhatIsWrongIsRefusedByNameAndNothingIsKept) {
+  struct Row {
+    const char* method;
+    const char* target;
+    std::string body;
+    int status;
+    const char* code;
+  };
+  for (const Row& row : {
+           Row{"POST", "/v1/tasks", "{", 400, "bad_request"},
+           Row{"POST", "/v1/tasks", "[]", 400, "bad_request"},
+           Row{"POST", "/v1/tasks", "{\"agent\":\"a\",\"kind\":\"bus\"}", 400, "bad_request"},
+           Row{"POST", "/v1/tasks", "{\"agent\":1,\"kind\":\"bus\",\"prompt\":\"x\"}", 400,
+               "bad_request"},
+           Row{"POST", "/v1/tasks",
+               "{\"agent\":\"a\",\"kind\":\"bus\",\"prompt\":\"x\",\"more\":\"\"}", 400,
+               "bad_request"},
+           Row{"POST", "/v1/tasks", "{\"agent\":\"a\",\"kind\":\"run\",\"prompt\":\"x\"}", 400,
+               "unknown_kind"},
+           Row{"POST", "/v1/tasks", "{\"agent\":\"a\",\"kind\":\"mail\",\"prompt\":\"x\"}", 400,
+               "unsupported_kind"},
+           Row{"POST", "/v1/tasks", Task(""), 400, "invalid_prompt"},
+           Row{"PUT", "/v1/tasks", Task("x"), 405, "method_not_allowed"},
+           Row{"GET", "/v1/tasks/none", "", 404, "task_not_found"},
+           Row{"GET", "/v1/tasks/none/events", "", 404, "task_not_found"},
+           Row{"GET", "/v1/tasks/none/log", "", 404, "task_not_found"},
+           Row{"POST", "/v1/tasks/none/cancel", "", 404, "task_not_found"},
+           Row{"GET", "/v1/tasks/none/cancel", "", 405, "method_not_allowed"},
+           Row{"GET", "/v1/tasks/none/other", "", 404, "not_found"},
+           Row{"GET", "/", "", 404, "not_found"},
+       }) {
+    const Reply reply = Ask(row.method, row.target, row.body);
+    EXPECT_EQ(reply.status, row.status) << row.target << row.body << reply.body;
+    EXPECT_EQ(reply.json()["code"], row.code) << row.target << row.body << reply.body;
+  }
+  EXPECT_EQ(Ask("GET", "/v1/tasks").body, "[]\n");
+}
+
+TEST_F(ApiTest, ABodyIsTakenUpToItsBoundAndNotOnePast) {
+  const std::string most(kMaxApiBodyBytes, ' ');
+  EXPECT_EQ(Ask("POST", "/v1/tasks", most).json()["code"], "bad_request");
+  const Reply declared = Ask("POST", "/v1/tasks", most + " ");
+  EXPECT_EQ(declared.status, 413) << declared.body;
+  EXPECT_EQ(declared.json()["code"], "too_large");
+  // Without a declared length it is noticed as it comes.
+  const std::string chunked =
+      Raw(Text("POST /v1/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: "
+               "chunked\r\n\r\n800001\r\n",
+               most, " \r\n0\r\n\r\n"));
+  EXPECT_EQ(chunked.substr(9, 3), "413") << chunked.substr(0, 200);
+}
+
+TEST_F(ApiTest, AClientThatSendsTooMuchIsToldSo) {
+  // Each of these takes six bytes in JSON.
+  const std::string prompt(kMaxApiBodyBytes / 6 + 1, '\x01');
+  EXPECT_EQ(GatewayClient::Find(*home_).value()->Submit("a", TaskKind::kBus, prompt).error().code,
+            "too_large");
+}
+
+TEST_F(ApiTest, HeadersAreBounded) {
+  const std::string long_one(kMaxApiHeaderBytes, 'x');
+  const std::string answer = Raw(Text("GET /v1/status HTTP/1.0\r\nX: ", long_one, "\r\n\r\n"));
+  EXPECT_THAT(answer.substr(0, 12),
+              testing::AnyOf(HasSubstr("431"), HasSubstr("413"), HasSubstr("400")));
+  const std::string half(kMaxApiHeaderBytes / 2, 'x');
+  EXPECT_EQ(Raw(Text("GET /v1/status HTTP/1.0\r\nX: ", half, "\r\n\r\n")).substr(9, 3), "200");
+}
+
+TEST_F(ApiTest, AnotherUserIsRefusedEvenWhereTheSocketLetsItIn) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to become another user");
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 0711), 0);
+  test::RunOptions other;
+  other.user = test::User{"other", 54321, 54321, "/"};
+  const std::vector<std::string> curl = {"curl",
+                                         "-s",
+                                         "-m",
+                                         "5",
+                                         "--unix-socket",
+                                         directory_.At("taskcell.sock"),
+                                         "http://x/v1/status"};
+  EXPECT_NE(test::Run(curl, other).status, 0) << "mode 0600";
+  ASSERT_EQ(::chmod(directory_.At("taskcell.sock").c_str(), 0666), 0);
+  EXPECT_THAT(test::Run(curl, other).out, HasSubstr("\"code\":\"forbidden\""));
+  EXPECT_THAT(test::Run(curl).out, HasSubstr("\"accepting\":true")) << "the control";
+}
+
+TEST_F(ApiTest, TheClientFollowsATaskAndCancelsIt) {
+  std::optional<GatewayClient> client = GatewayClient::Find(*home_).value();
+  ASSERT_TRUE(client.has_value());
+  const std::string id = client->Submit("a", TaskKind::kBus, "one").value();
+  UniqueFd cancel = sys::MakeEvent().value();
+  std::string lines;
+  Result<TaskAnswer> answer = client->Follow(id, cancel.get(), [&](std::string_view line) {
+    if (lines.empty()) (void)sys::SignalEvent(cancel.get());
+    lines += line;
+  });
+  ASSERT_TRUE(answer.ok()) << answer.error().text;
+  EXPECT_EQ(answer->code, "stopped");
+  EXPECT_EQ(answer->task_id, id);
+  EXPECT_THAT(lines, HasSubstr("begun"));
+  EXPECT_EQ(client->Submit("a", TaskKind::kMail, "x").error().code, "unsupported_kind");
+  EXPECT_EQ(client->Cancel("none").error().code, "task_not_found");
+}
+
+TEST_F(ApiTest, AClientWhoseGatewayGoesAwayIsToldSo) {
+  std::optional<GatewayClient> client = GatewayClient::Find(*home_).value();
+  const std::string id = client->Submit("a", TaskKind::kBus, "one").value();
+  Result<TaskAnswer> answer =
+      client->Follow(id, -1, [this](std::string_view /*line*/) { service_->EndWatches(); });
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, kGatewayLost);
+  EXPECT_THAT(answer.error().text, HasSubstr(id));
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
