@@ -125,10 +125,13 @@ Result<Ledger> Ledger::Prepare(const std::string& home_path) {
 }
 
 Result<Ledger> Ledger::Open(int home_fd, const std::string& home_path) {
-  // SQLite gives its other files the mode of this one.
-  constexpr int kFlags = O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
-  UniqueFd file =
-      TRY(sys::OpenAt2(home_fd, kLedgerFile, kFlags, sys::kResolveBeneath, 0600).With(kLedgerFile));
+  // SQLite gives its other files the mode of this one. CRITICAL: it is never opened here but as a
+  // path: to close a descriptor of it drops the locks (fcntl(2)) of every connection this process
+  // has, and the next process that looks removes the log beneath them.
+  Status made = sys::MakeFile(home_fd, kLedgerFile, 0600);
+  if (!made.ok() && made.error().err != EEXIST) return std::move(made).error().With(kLedgerFile);
+  UniqueFd file = TRY(sys::OpenAt2(home_fd, kLedgerFile, O_PATH | O_NOFOLLOW, sys::kResolveBeneath)
+                          .With(kLedgerFile));
   if (!S_ISREG(TRY(sys::Stat(file.get())).st_mode))
     return Error(Kind::kConfig, Text(kLedgerFile, " is not a regular file"));
   return Prepare(home_path).With(kLedgerFile);

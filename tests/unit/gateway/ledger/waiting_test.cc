@@ -15,6 +15,7 @@
 #include "launcher/base/text.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -193,6 +194,18 @@ TEST_F(WaitingTasksTest, WhatAProcessThatIsGoneWasRunningIsInterruptedAndWhatWai
   EXPECT_EQ(ledger.Task("t2").value()->state, TaskState::kRunning);
   EXPECT_EQ(ledger.Task("t3").value()->state, TaskState::kAccepted);
   EXPECT_TRUE(ledger.Interrupt(21).value().empty());
+}
+
+TEST_F(WaitingTasksTest, AnotherProcessSeesWhatIsWrittenHoweverOftenThisOneOpensIt) {
+  Ledger ledger = Open().value();
+  ASSERT_TRUE(ledger.Accept(Row("t1", "a"), "x").ok());
+  ASSERT_TRUE(Open().ok()) << "and closed again";
+  auto waiting_elsewhere = [this] {
+    return test::InChild([this] { return static_cast<int>(Open().value().Waiting().value()); });
+  };
+  EXPECT_EQ(waiting_elsewhere(), 1);
+  ASSERT_TRUE(ledger.Accept(Row("t2", "a"), "x").ok());
+  EXPECT_EQ(waiting_elsewhere(), 2) << "the other one has not taken the log away";
 }
 
 TEST_F(WaitingTasksTest, ALedgerOfTheFirstVersionIsTakenOver) {
