@@ -56,7 +56,7 @@ class Child {
   Status ArrangeDescriptors();
   Status Exec();
 
-  int DetachedTree(const std::string& target) const;  // -1: none
+  const DetachedMount* FindDetached(const std::string& target) const;  // nullptr: none
   bool KeepsIds() const { return orders_.outside.way == MapWay::kOwn; }
 
   const ChildOrders& orders_;
@@ -117,19 +117,19 @@ Status Child::TakeSources() {
     root_directory_ = TRY(TakeRootDirectory(plan_, mounts));
   }
   for (const cell::PlannedMount& mount : plan_.mounts) {
-    const int tree = DetachedTree(mount.target);
-    mounts_.push_back(
-        TRY(tree < 0 ? TakePlannedMount(mount, mounts) : TakeDetachedMount(mount, tree)));
+    const DetachedMount* detached = FindDetached(mount.target);
+    mounts_.push_back(TRY(detached == nullptr ? TakePlannedMount(mount, mounts)
+                                              : TakeDetachedMount(mount, *detached)));
   }
   return Ok();
 }
 
-int Child::DetachedTree(const std::string& target) const {
-  if (orders_.detached == nullptr) return -1;
+const DetachedMount* Child::FindDetached(const std::string& target) const {
+  if (orders_.detached == nullptr) return nullptr;
   for (const DetachedMount& each : *orders_.detached) {
-    if (each.target == target) return each.tree.get();
+    if (each.target == target) return &each;
   }
-  return -1;
+  return nullptr;
 }
 
 Status Child::BecomeInsideIds() {

@@ -45,10 +45,22 @@ Result<UniqueFd> PinSame(const std::string& source, uint64_t device, uint64_t in
   return pin;
 }
 
-Result<MountSource> TakeDetached(const cell::PlannedMount& mount, int tree) {
-  TRY(CheckSame(tree, mount.device, mount.inode, mount.kind));
-  TRY(Guard(tree, mount.writable));
-  return MountSource{mount.target, mount.kind, TRY(sys::Duplicate(tree))};
+// Only what is in a tree of the own namespace can be copied: it comes to lie over the root for that
+// long, which is not crossed on the way down from it.
+Result<UniqueFd> CloneFile(const DetachedMount& detached) {
+  UniqueFd root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
+  TRY(sys::AttachMount(detached.tree.get(), root.get()));
+  UniqueFd file = TRY(sys::CloneMountAt(detached.tree.get(), detached.file.c_str()));
+  TRY(sys::DetachMount(detached.tree.get()));
+  return file;
+}
+
+Result<MountSource> TakeDetached(const cell::PlannedMount& mount, const DetachedMount& detached) {
+  UniqueFd tree =
+      TRY(detached.file.empty() ? sys::Duplicate(detached.tree.get()) : CloneFile(detached));
+  TRY(CheckSame(tree.get(), mount.device, mount.inode, mount.kind));
+  TRY(Guard(tree.get(), mount.writable));
+  return MountSource{mount.target, mount.kind, std::move(tree)};
 }
 
 Result<MountSource> Take(const cell::PlannedMount& mount, const MountTable& mounts) {
@@ -94,8 +106,9 @@ Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount, const Moun
   return Take(mount, mounts).With(Text("mount '", Printable(mount.source), "'"));
 }
 
-Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount, int tree) {
-  return TakeDetached(mount, tree).With(Text("copy of '", Printable(mount.source), "'"));
+Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount,
+                                      const DetachedMount& detached) {
+  return TakeDetached(mount, detached).With(Text("copy of '", Printable(mount.source), "'"));
 }
 
 Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan) {

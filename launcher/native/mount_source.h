@@ -19,10 +19,12 @@ struct MountSource {
   UniqueFd tree;
 };
 
-// A mount of the plan that stands nowhere in a mount tree: `tree` is attached itself at `target`.
+// A mount of the plan that stands nowhere in a mount tree: `tree` is attached itself at `target`,
+// or, where `file` is not empty, the file of that name in it alone.
 struct DetachedMount {
   std::string target;
   UniqueFd tree;
+  std::string file = {};
 };
 
 // A directory of the host that nothing of the plan is in or below, for sys::UseClassicMounts to
@@ -40,8 +42,10 @@ Result<UniqueFd> PinPath(const std::string& path);
 // the host arrives any more.
 Result<MountSource> TakePlannedMount(const cell::PlannedMount& mount, const MountTable& mounts);
 
-// Takes a detached mount instead, with the same refusals and under the same attributes.
-Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount, int tree);
+// Takes a detached mount instead, with the same refusals and under the same attributes. Of the tree
+// of a file nothing but that is left.
+Result<MountSource> TakeDetachedMount(const cell::PlannedMount& mount,
+                                      const DetachedMount& detached);
 
 // Opens a kRootfs plan's root directory again, with the same refusals.
 Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan);

@@ -108,6 +108,13 @@ Status AttachMountAt(int mount_fd, int dir_fd, const char* name) {
   return Ok();
 }
 
+Status DetachMount(int root_fd) {
+  if (::fchdir(root_fd) < 0) return Failure(Text("fchdir (fd ", root_fd, ")"));
+  if (::umount2(".", MNT_DETACH) < 0) return Failure(Text("umount2 (fd ", root_fd, ")"));
+  if (::chdir("/") < 0) return Failure("chdir '/'");
+  return Ok();
+}
+
 Status MakeAllMountsPrivate() {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0)
     return Failure("mount '/' private");

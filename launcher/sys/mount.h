@@ -54,6 +54,10 @@ Status AttachMount(int mount_fd, int target_fd);
 // own.
 Status AttachMountAt(int mount_fd, int dir_fd, const char* name);
 
+// umount2(2) with MNT_DETACH of the attached mount that `root_fd` is the root of and over which
+// nothing lies. "/" becomes the working directory.
+Status DetachMount(int root_fd);
+
 // Makes every mount of this namespace private: nothing propagates in or out.
 Status MakeAllMountsPrivate();
 

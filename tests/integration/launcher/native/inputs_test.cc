@@ -1,6 +1,7 @@
 // What a program in a cell is given of the host: directories, data from descriptors, instructions.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,8 +13,11 @@
 
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
+#include "tests/support/host_guard.h"
+#include "tests/support/kill_at_call.h"
 #include "tests/support/launch.h"
 #include "tests/support/syscall_faults.h"
+#include "tests/support/wait_for.h"
 
 namespace taskcell::test {
 namespace {
@@ -92,32 +96,43 @@ TEST_F(InputsTest, ASignalEndsALaunchThatWaitsForADescriptor) {
   EXPECT_EQ(terminated.status, 128 + SIGTERM) << terminated.err;
 }
 
-TEST_F(InputsTest, NoFileWithAGivenContentHasANameWhileTheProgramRuns) {
+// Killed as it enters one of its system calls, and then at a later one, until it comes to no more.
+TEST_F(InputsTest, ALauncherThatIsKilledLeavesNoFileWithAGivenContent) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to trace");
+  const std::vector<std::string> before = CellCgroups();
   std::string source = MakeFile("source", "from a descriptor");
-  std::string seen = MakeFile("seen/names", "");
-  std::filesystem::permissions(scratch_ + "/seen", std::filesystem::perms::all);
-  RunOptions options;
-  options.in_child = [&source] {
+  std::string runtime = scratch_ + "/runtime";
+  std::filesystem::create_directory(runtime);
+  ASSERT_EQ(::chown(runtime.c_str(), user_->uid, user_->gid), 0);
+  std::vector<long> all;
+  constexpr long kPastTheLast = 600;
+  for (long number = 0; number < kPastTheLast; ++number) all.push_back(number);
+  const std::string program = Program("taskcell-launch");
+  auto become = [&] {
     UniqueFd fd = sys::Open(source, O_RDONLY).value();
-    if (!sys::PlaceDescriptor(fd.get(), 99).ok()) ::_exit(90);
+    UniqueFd null = sys::Open("/dev/null", O_WRONLY).value();
+    bool ready = sys::PlaceDescriptor(fd.get(), 99).ok() &&
+                 sys::PlaceDescriptor(null.get(), STDERR_FILENO).ok() &&
+                 ::setgroups(0, nullptr) == 0 && ::setgid(user_->gid) == 0 &&
+                 ::setuid(user_->uid) == 0;
+    if (!ready) ::_exit(90);
+    (void)sys::Execute(program, {program, "--file=/etc/given:99", "--", "/bin/true"},
+                       {"XDG_RUNTIME_DIR=" + runtime});
   };
-  // The program waits until it was looked for.
-  std::string script = "until [ -e /seen/looked ]; do sleep 0.1; done; cat /etc/given";
-  std::thread looks([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
-    std::ofstream names(seen);
-    for (const auto& entry : std::filesystem::directory_iterator("/tmp"))
-      names << entry.path().filename().string() << "\n";
-    names.close();
-    std::ofstream(scratch_ + "/seen/looked").flush();
-  });
-  Outcome ran = Launch(
-      {"--file=/etc/given:99", "--ro=" + scratch_ + "/seen:/seen", "--", "/bin/sh", "-c", script},
-      options);
-  looks.join();
-  EXPECT_EQ(ran.out, "from a descriptor") << ran.err;
-  std::string names = sys::ReadFile(AT_FDCWD, seen, 1U << 20U).value();
-  EXPECT_THAT(names, AllOf(HasSubstr("taskcell-launch-test-"), Not(HasSubstr("taskcell-file-"))));
+  // Not at each: most repeat the one before, and each run takes its time.
+  constexpr int kStep = 7;
+  int status = 128 + SIGKILL;
+  int killed = -1;
+  for (int nth = 1; status == 128 + SIGKILL; nth += kStep, ++killed) {
+    status = KillAtCall(become, all, nth);
+    ASSERT_TRUE(std::filesystem::is_empty(runtime)) << "killed at call " << nth;
+  }
+  EXPECT_EQ(status, 0) << "control: a launcher that is not killed comes to its end";
+  EXPECT_GT(killed, 20);
+  // The next run takes the cgroups of those that were killed.
+  EXPECT_TRUE(WaitFor([&] {
+    return Launch({"--", "/bin/true"}).status == 0 && CellCgroups() == before;
+  }));
 }
 
 TEST_F(InputsTest, ADescriptorThatIsNotOpenIsRefused) {
