@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ostream>
 #include <set>
-#include <thread>
 
 #include "launcher/base/text.h"
 #include "probe/engine/client.h"
@@ -18,6 +16,7 @@
 #include "tests/engine/docker_cell_fixture.h"
 #include "tests/support/break_limits.h"
 #include "tests/support/engine_proxy.h"
+#include "tests/support/wait_for.h"
 
 namespace taskcell::test {
 namespace {
@@ -25,7 +24,6 @@ namespace {
 using Json = nlohmann::json;
 using live::Report;
 using live::Verdict;
-using std::chrono::milliseconds;
 
 // What a proxy makes of a create request, and of an inspection's answer.
 using Change = void (*)(Json& body);
@@ -230,14 +228,25 @@ TEST_F(DockerLiveTest, ACellThatDiffersInMoreThanLimitsIsNamed) {
 }
 
 TEST_F(DockerLiveTest, AnImageStaysOnlyWhereItIsAskedFor) {
-  Outcome outcome = ProbeProgram({"--keep-image", "--quiet"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   probe::EngineClient client(probe::Endpoint{socket_, "a test", {}});
-  auto images = client.ListImages(Text(live::kProbeImageLabel, "=kept"));
-  ASSERT_TRUE(images.ok());
-  EXPECT_EQ(images->size(), 1U);
-  for (const probe::ListedImage& image : images.value())
-    EXPECT_TRUE(client.RemoveImage(image.id).ok());
+  auto kept = [&] {
+    std::set<std::string> ids;
+    auto images = client.ListImages(Text(live::kProbeImageLabel, "=kept"));
+    EXPECT_TRUE(images.ok());
+    if (!images.ok()) return ids;
+    for (const probe::ListedImage& image : images.value()) ids.insert(image.id);
+    return ids;
+  };
+  const std::set<std::string> before = kept();
+  // Whether a busy host lets it tell all limits is another matter.
+  Outcome outcome = ProbeProgram({"--keep-image", "--quiet"});
+  EXPECT_TRUE(outcome.status == 0 || outcome.status == kCouldNotTell) << outcome.err;
+  std::set<std::string> after = kept();
+  EXPECT_GT(after.size(), before.size());
+  for (const std::string& id : after) {
+    if (before.contains(id)) continue;
+    EXPECT_TRUE(client.RemoveImage(id).ok());
+  }
   EXPECT_EQ(ProbeImagesLeft(), 0U);
 }
 
@@ -246,17 +255,16 @@ TEST_F(DockerLiveTest, AnImageStaysOnlyWhereItIsAskedFor) {
 TEST_F(DockerLiveTest, AProbeThatIsKilledLeavesNothingThatRuns) {
   for (int after_ms : {300, 700, 1200, 2000}) {
     (void)ProbeProgram({}, after_ms);
-    auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (ProbeContainersRun() > 0 && std::chrono::steady_clock::now() < give_up)
-      std::this_thread::sleep_for(milliseconds(100));
-    EXPECT_EQ(ProbeContainersRun(), 0U) << "killed after " << after_ms << " ms";
+    EXPECT_TRUE(WaitFor([&] { return ProbeContainersRun() == 0; }))
+        << "killed after " << after_ms << " ms";
   }
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // what the engine was still about
   constexpr int64_t kLater = 4102444800;
   probe::EngineClient client(probe::Endpoint{socket_, "a test", {}});
-  live::RemoveLeftovers(client, kLater);
-  EXPECT_EQ(ProbeContainers().size(), 0U);
-  EXPECT_EQ(ProbeImagesLeft(), 0U);
+  // The engine may still be about something it was asked for.
+  EXPECT_TRUE(WaitFor([&] {
+    live::RemoveLeftovers(client, kLater);
+    return ProbeContainers().empty() && ProbeImagesLeft() == 0;
+  }));
 }
 
 TEST_F(DockerLiveTest, AProbeThatIsAskedToEndLeavesNothing) {
