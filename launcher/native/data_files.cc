@@ -15,7 +15,7 @@ namespace taskcell::native {
 namespace {
 
 // Of the tmpfs that holds one file, whose size is in whole pages.
-constexpr uint64_t kSpareBytes = 2 * 65536;
+constexpr uint64_t kSpareBytes = 131072;
 constexpr uint64_t kInodes = 16;
 constexpr char kContentName[] = "content";
 
@@ -56,7 +56,8 @@ Result<std::vector<DataFile>> DataFiles::Read(const std::vector<FileOption>& fil
 
 Result<DataFiles> DataFiles::Make(std::vector<DataFile> files, const std::string& run_id) {
   DataFiles made;
-  for (DataFile& file : files) {
+  for (DataFile& each : files) {
+    const DataFile file = std::move(each);  // not kept twice
     Result<UniqueFd> tree = MakePrivateTmpfs(file.content.size() + kSpareBytes, kInodes);
     Status added =
         tree.ok() ? made.AddDetached(file, std::move(tree).value()) : made.AddNamed(file, run_id);
