@@ -135,6 +135,23 @@ TEST_F(InputsTest, ALauncherThatIsKilledLeavesNoFileWithAGivenContent) {
   }));
 }
 
+TEST_F(InputsTest, WhereNoTmpfsCanBeMadeForAFileItHasANameUntilTheCellHasIt) {
+  std::string source = MakeFile("source", "from a descriptor");
+  std::string runtime = scratch_ + "/runtime";
+  std::filesystem::create_directory(runtime);
+  ASSERT_EQ(::chown(runtime.c_str(), user_->uid, user_->gid), 0);
+  RunOptions options;
+  options.environment = {"XDG_RUNTIME_DIR=" + runtime};
+  options.in_child = [&source] {
+    UniqueFd fd = sys::Open(source, O_RDONLY).value();
+    if (!sys::PlaceDescriptor(fd.get(), 99).ok()) ::_exit(90);
+    if (!InstallFaults({{SYS_fsopen, ENOSYS}})) ::_exit(91);
+  };
+  Outcome ran = Launch({"--file=/etc/given:99", "--", "/bin/cat", "/etc/given"}, options);
+  EXPECT_EQ(ran.out, "from a descriptor") << ran.err;
+  EXPECT_TRUE(std::filesystem::is_empty(runtime));
+}
+
 TEST_F(InputsTest, ADescriptorThatIsNotOpenIsRefused) {
   Outcome ran = Launch({"--report=" + scratch_ + "/r", "--file=/etc/given:5", "--", "/bin/true"});
   EXPECT_EQ(ran.status, 125);
@@ -170,23 +187,6 @@ TEST_F(InputsTest, TheCopyOfAnAgentDirectoryIsATmpfsOfTheCellsOwnAndOnNoDisk) {
     EXPECT_THAT(ran.out, HasSubstr(" / /agent ro,nosuid,nodev")) << ids;
     EXPECT_THAT(ran.out, HasSubstr(" - tmpfs ")) << ids;
   }
-}
-
-TEST_F(InputsTest, WhereNoTmpfsCanBeMadeForAFileItHasANameUntilTheCellHasIt) {
-  std::string source = MakeFile("source", "from a descriptor");
-  std::string runtime = scratch_ + "/runtime";
-  std::filesystem::create_directory(runtime);
-  ASSERT_EQ(::chown(runtime.c_str(), user_->uid, user_->gid), 0);
-  RunOptions options;
-  options.environment = {"XDG_RUNTIME_DIR=" + runtime};
-  options.in_child = [&source] {
-    UniqueFd fd = sys::Open(source, O_RDONLY).value();
-    if (!sys::PlaceDescriptor(fd.get(), 99).ok()) ::_exit(90);
-    if (!InstallFaults({{SYS_fsopen, ENOSYS}})) ::_exit(91);
-  };
-  Outcome ran = Launch({"--file=/etc/given:99", "--", "/bin/cat", "/etc/given"}, options);
-  EXPECT_EQ(ran.out, "from a descriptor") << ran.err;
-  EXPECT_TRUE(std::filesystem::is_empty(runtime));
 }
 
 TEST_F(InputsTest, WhereNoTmpfsCanBeMadeForTheCopyNothingRuns) {
