@@ -86,8 +86,8 @@ Result<Streams> Streams::Make(uint64_t output_bytes, bool terminal) {
   streams.job_errors_ = std::move(errors.write_end);
   streams.output_end_ = std::move(output.read_end);
   streams.errors_end_ = std::move(errors.read_end);
-  streams.output_ = Flow(streams.output_end_.get(), OneOf(streams.own_output_, STDOUT_FILENO));
-  streams.errors_ = Flow(streams.errors_end_.get(), OneOf(streams.own_errors_, STDERR_FILENO));
+  streams.output_.Connect(streams.output_end_.get(), OneOf(streams.own_output_, STDOUT_FILENO));
+  streams.errors_.Connect(streams.errors_end_.get(), OneOf(streams.own_errors_, STDERR_FILENO));
   return streams;
 }
 
@@ -105,8 +105,8 @@ Status Streams::TakeTerminal(UniqueFd master) {
   output_end_ = std::move(master);
   TRY(sys::SetNonBlocking(output_end_.get()));
   own_output_ = OpenWithoutBlocking(STDOUT_FILENO);
-  output_ = Flow(output_end_.get(), OneOf(own_output_, STDOUT_FILENO));
-  input_ = Flow(STDIN_FILENO, output_end_.get());
+  output_.Connect(output_end_.get(), OneOf(own_output_, STDOUT_FILENO));
+  input_.Connect(STDIN_FILENO, output_end_.get());
   return sys::CopyWindowSize(STDIN_FILENO, output_end_.get());
 }
 

@@ -17,8 +17,11 @@ namespace taskcell::native {
 // nothing is read.
 class Flow {
  public:
-  Flow() = default;
-  Flow(int from, int to) : from_(from), to_(to) {}
+  // To be called once, before anything flows.
+  void Connect(int from, int to) {
+    from_ = from;
+    to_ = to;
+  }
 
   bool is_open() const { return from_ >= 0; }
   void Close();
