@@ -8,7 +8,7 @@
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kAttestationTag = 0x34544154;  // "TAT4"
+constexpr uint32_t kAttestationTag = 0x35544154;  // "TAT5"
 constexpr std::size_t kMaxItems = 4096;           // of any one list
 constexpr std::size_t kMaxPathText = 8192;        // paths, also as /proc shows them (escaped)
 
@@ -108,6 +108,9 @@ void RestFields(Io& io, Value& seen) {
     each.Number(seen_namespace.device);
     each.Number(seen_namespace.inode);
   });
+  io.Number(seen.keyring.serial);
+  io.Number(seen.keyring.err);
+  io.String(seen.keyring.description, kMaxPathText);
   io.List(seen.sockets, kMaxItems, [](auto& each, auto& socket) {
     each.String(socket.table, kMaxPathText);
     each.Number(socket.inode);

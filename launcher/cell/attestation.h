@@ -86,6 +86,12 @@ inline constexpr std::array<std::string_view, 8> kNamespaces = {"net", "ipc", "u
                                                                 "mnt", "pid", "user", "time"};
 using Namespaces = std::array<NamespaceSeen, kNamespaces.size()>;  // in the order of the names
 
+struct KeyringSeen {        // the session keyring of a process
+  int32_t serial = 0;       // the same for everybody; 0: not seen
+  int32_t err = 0;          // why not: ENOSYS where the kernel has no keys
+  std::string description;  // "_ses", "_uid_ses.1000", ...
+};
+
 struct SocketSeen {    // one socket of the cell's network namespace
   std::string table;   // of /proc/net: "tcp", "unix", ...
   uint64_t inode = 0;  // 0: the kernel names none
@@ -120,6 +126,7 @@ struct InsideAttestation {
   std::vector<ProcessSeen> processes;  // whatever of /proc/<pid> is not init
   std::vector<DeviceSeen> devices;     // at and below /dev, in what is mounted there too
   Namespaces namespaces = {};
+  KeyringSeen keyring;
   // In a cell of an engine, whose namespaces may be another container's: the first few sockets that
   // are not init's, and objects of System V, message queues and files of /dev/shm, by their place.
   std::vector<SocketSeen> sockets;
@@ -137,6 +144,7 @@ struct OutsideAttestation {
   std::array<uint32_t, 4> host_gids = {};
   std::vector<std::string> cgroups;  // the lines of /proc/<pid>/cgroup
   Namespaces host_namespaces = {};   // of the observer itself
+  KeyringSeen host_keyring;          // the same
   LimitsSeen limits;  // effective: the smallest from the cell's cgroup up to the root, per limit
 };
 

@@ -9,7 +9,7 @@
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kPlanTag = 0x334c5054;  // "TPL3"
+constexpr uint32_t kPlanTag = 0x344c5054;  // "TPL4"
 constexpr std::size_t kIdLength = 32;
 constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::size_t kMaxHostnameBytes = 63;
@@ -60,6 +60,7 @@ void Fields(Io& io, Value& plan) {
   io.String(plan.hostname, kMaxHostnameBytes);
   io.String(plan.working_directory, kMaxPathBytes);
   io.String(plan.filter, kMaxFilterBytes);
+  io.Flag(plan.keyring_may_stay);
   io.List(plan.image_environment, kMaxImageEnvironment, kStringItem<kMaxNameBytes>);
 }
 

@@ -92,6 +92,9 @@ struct CellPlan {
   // The job's system call filter, an array of struct sock_filter as it lies in memory; empty: the
   // default one of seccomp/. Native cells only; a named weaker mode where it denies less.
   std::string filter;
+  // Native cells: where no session keyring of the cell's own can be had, its caller's. The filter
+  // denies every call that would use it.
+  bool keyring_may_stay = false;
   // Names the image sets in the environment of PID 1 (its ENV); none of it reaches the job.
   std::vector<std::string> image_environment;
 };

@@ -159,6 +159,7 @@ std::vector<Mismatch> Compare(const CellPlan& plan, Engine engine, const Attesta
   CompareLimits(plan.limits, seen.inside.limits, seen.outside.limits, found);
   CompareInventory(seen.inside, found);
   CompareNamespaces(engine, seen, found);
+  CompareKeyring(plan, engine, seen, found);
   CompareChannels(plan, seen.inside, found);
   return found.Take();
 }

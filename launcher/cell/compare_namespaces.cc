@@ -1,3 +1,5 @@
+#include <cerrno>
+
 #include "launcher/base/text.h"
 #include "launcher/cell/compare_parts.h"
 
@@ -27,7 +29,25 @@ std::string WhyNotOwn(std::string_view name, const NamespaceSeen& inside,
   return same || inside.inode == InitialInode(name) ? "shared with the host" : "";
 }
 
+// Empty where the keyring is the cell's own. Every process has one: without one of its own it is
+// its user's ("_uid_ses.<uid>").
+std::string WhyNotOwn(const KeyringSeen& inside, const KeyringSeen& host) {
+  if (inside.err != 0) return Text("not seen inside: errno ", inside.err);
+  if (inside.serial == host.serial) return "the host's";
+  return inside.description.starts_with("_uid") ? Printable(inside.description) : "";
+}
+
 }  // namespace
+
+void CompareKeyring(const CellPlan& plan, Engine engine, const Attestation& seen,
+                    Mismatches& found) {
+  const KeyringSeen& inside = seen.inside.keyring;
+  // What an engine's own filter hides from init it hides from the job.
+  bool unseen = inside.err != 0 && engine != Engine::kNative;
+  if (plan.keyring_may_stay || unseen || inside.err == ENOSYS) return;
+  std::string wrong = WhyNotOwn(inside, seen.outside.host_keyring);
+  if (!wrong.empty()) found.Add("keyring", "the cell's own", wrong);
+}
 
 void CompareNamespaces(Engine engine, const Attestation& seen, Mismatches& found) {
   bool own_net = false;

@@ -40,6 +40,9 @@ void CompareLimits(const Limits& planned, const LimitsSeen& inside, const Limits
 void CompareInventory(const InsideAttestation& seen, Mismatches& found);
 // Namespaces, and what others have in them.
 void CompareNamespaces(Engine engine, const Attestation& seen, Mismatches& found);
+// The session keyring, as far as it can be seen.
+void CompareKeyring(const CellPlan& plan, Engine engine, const Attestation& seen,
+                    Mismatches& found);
 // Interfaces, routes, listener, descriptors.
 void CompareChannels(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found);
 

@@ -9,6 +9,7 @@
 #include "launcher/cgroup/limits.h"
 #include "launcher/cgroup/name.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/privilege.h"
 #include "launcher/sys/self.h"
 
 namespace taskcell::cgroup {
@@ -89,6 +90,9 @@ Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd
     Result<struct stat> info = sys::StatNamespace(cell::kNamespaces[index]);
     if (info.ok()) seen.host_namespaces[index] = {info->st_dev, info->st_ino};
   }
+  Result<sys::SessionKeyring> keyring = sys::FindSessionKeyring();
+  if (keyring.ok()) seen.host_keyring = {keyring->serial, 0, std::move(keyring->description)};
+  if (!keyring.ok()) seen.host_keyring.err = keyring.error().err;
   std::string status = TRY(sys::ReadFile(proc_pid_fd, "status", kMaxStatusBytes));
   seen.host_uids = TRY(ParseIds(status, "Uid:"));
   seen.host_gids = TRY(ParseIds(status, "Gid:"));

@@ -103,6 +103,15 @@ Status AttestNames(std::span<const char* const> environment, cell::InsideAttesta
   return Ok();
 }
 
+void AttestKeyring(cell::InsideAttestation& seen) {
+  Result<sys::SessionKeyring> keyring = sys::FindSessionKeyring();
+  if (keyring.ok()) {
+    seen.keyring = {keyring->serial, 0, std::move(keyring->description)};
+  } else {
+    seen.keyring.err = keyring.error().err;
+  }
+}
+
 Status AttestProcess(cell::InsideAttestation& seen) {
   std::string status = TRY(ReadProc("/proc/self/status"));
   seen.pid = sys::OwnPid();
@@ -167,6 +176,7 @@ Status AttestRest(const Options& options, std::span<const char* const> environme
   TRY(AttestDescriptors(alone.descriptors, seen).With("attest descriptors"));
   seen.mountinfo = std::move(alone.mountinfo);
   AttestNamespaces(seen);
+  AttestKeyring(seen);
   TRY(AttestNames(environment, seen).With("attest names"));
   TRY(AttestProcess(seen).With("attest ids"));
   TRY(AttestMounts(seen).With("attest mounts"));

@@ -13,7 +13,9 @@
 #include "launcher/native/message.h"
 #include "launcher/native/own_program.h"
 #include "launcher/native/report.h"
+#include "launcher/native/time_limit.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/memory.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/signals.h"
@@ -39,7 +41,8 @@ Status PutMade(int status_fd, const NativeCell& cell) {
   JsonText json;
   json.Open('{').Key("event").String("made").Key("pid").Number(cell.pid());
   json.Key("uid_separation").String(UidSeparation(cell.outside().way));
-  json.Key("proc").String(cell.proc_is_subset() ? "subset" : "full").Close('}');
+  json.Key("proc").String(cell.proc_is_subset() ? "subset" : "full");
+  json.Key("keyring").String(cell.keyring_stays() ? "inherited" : "own").Close('}');
   return PutLine(status_fd, json);
 }
 
@@ -64,10 +67,15 @@ Status PutEnded(int status_fd, const sys::ExitInfo& init, const cgroup::Events& 
 
 // Until init has ended, by itself or because the gateway is gone.
 Status WaitForEnd(NativeCell& cell, int status_fd, int signals) {
+  bool rests = false;
   while (true) {
     std::array<struct pollfd, 3> watched = {
         {{cell.init().pidfd(), POLLIN, 0}, {signals, POLLIN, 0}, {status_fd, 0, 0}}};
-    TRY(sys::PollAll(watched, -1));
+    if (TRY(sys::PollAll(watched, rests ? -1 : kRestAfterMs)) == 0) {
+      sys::ReleaseProgramCode();
+      rests = true;
+      continue;
+    }
     if (watched[0].revents != 0) return Ok();
     if (watched[1].revents == 0 && watched[2].revents == 0) continue;
     TRY(cell.cgroup().Kill());

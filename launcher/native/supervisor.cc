@@ -11,6 +11,7 @@
 #include "launcher/cell/compare.h"
 #include "launcher/cgroup/observe.h"
 #include "launcher/cgroup/remedy.h"
+#include "launcher/sys/memory.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
@@ -54,6 +55,7 @@ class Supervisor {
   uint64_t start_us_;
   uint64_t grace_us_;
   uint64_t deadline_us_ = 0;  // 0: none
+  bool rests_ = false;        // it has nothing to do for a while
   Outcome outcome_;
 };
 
@@ -142,9 +144,13 @@ Result<bool> Supervisor::Turn() {
       {{gate_.fd(), POLLIN, 0}, {signals_, POLLIN, 0}}};
   auto streams = std::span(watched).last<Streams::kEntries>();
   streams_.Ask(streams);
-  if (TRY(sys::PollAll(watched, LeftMs())) == 0) {
-    if (LeftMs() != 0) return false;
-    return EndAtDeadline();
+  int wait_ms = LeftMs();
+  if (!rests_ && (wait_ms < 0 || wait_ms > kRestAfterMs)) wait_ms = kRestAfterMs;
+  if (TRY(sys::PollAll(watched, wait_ms)) == 0) {
+    if (LeftMs() == 0) return EndAtDeadline();
+    if (!rests_) sys::ReleaseProgramCode();
+    rests_ = true;
+    return false;
   }
   if (watched[1].revents != 0) TRY(PassSignal());
   streams_.Act(streams);
@@ -223,7 +229,9 @@ Result<std::vector<std::string>> VerifyCell(const cell::CellPlan& plan, NativeCe
     return ExplainSilence(std::move(inside).error().With("attestation"), plan, cell);
   seen.inside = std::move(inside).value();
   seen.outside = TRY(std::move(outside).With("outside attestation"));
-  std::vector<cell::Mismatch> mismatches = cell::Compare(plan, cell::Engine::kNative, seen);
+  cell::CellPlan planned = plan;
+  planned.keyring_may_stay = cell.keyring_stays();
+  std::vector<cell::Mismatch> mismatches = cell::Compare(planned, cell::Engine::kNative, seen);
   if (mismatches.empty()) return cell::CallsLeftOpen(seen.inside);
   return MismatchError(mismatches);
 }

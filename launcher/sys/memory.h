@@ -27,4 +27,8 @@ class Memory {
 // made later share it with this process.
 Result<Memory> MapMemory(std::size_t size, bool shared);
 
+// Lets go of the pages of this program's own code that it has touched, for a process that is about
+// to sleep for long: what it needs again the kernel maps again from the page cache.
+void ReleaseProgramCode();
+
 }  // namespace taskcell::sys

@@ -2,6 +2,7 @@
 
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/securebits.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -9,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -95,10 +97,23 @@ Status SetIds(uid_t uid, gid_t gid) {
 }
 
 Status JoinNewSessionKeyring() {
-  constexpr long kJoinSessionKeyring = 1;
-  if (::syscall(SYS_keyctl, kJoinSessionKeyring, nullptr) < 0)
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0)
     return Failure("keyctl JOIN_SESSION_KEYRING");
   return Ok();
+}
+
+Result<SessionKeyring> FindSessionKeyring() {
+  long serial = ::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
+  if (serial < 0) return Failure("keyctl GET_KEYRING_ID");
+  SessionKeyring found;
+  found.serial = static_cast<int32_t>(serial);
+  // "type;uid;gid;permissions;description"
+  std::array<char, 4096> text = {};
+  long length = ::syscall(SYS_keyctl, KEYCTL_DESCRIBE, serial, text.data(), text.size() - 1);
+  if (length < 0) return Failure(Text("keyctl DESCRIBE ", serial));
+  std::string_view whole = text.data();
+  found.description = whole.substr(whole.rfind(';') + 1);
+  return found;
 }
 
 Status SetHostname(std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,14 @@ Status SetIds(uid_t uid, gid_t gid);
 // keyctl(KEYCTL_JOIN_SESSION_KEYRING) of a new one without a name: the keys of the session before
 // cannot be reached any more. EDQUOT: the user has as many keys as it may (kernel.keys.maxkeys).
 Status JoinNewSessionKeyring();
+
+struct SessionKeyring {
+  int32_t serial = 0;
+  std::string description;  // "_ses" for one without a name, "_uid_ses.<uid>" for a user's
+};
+// The session keyring this process would use, and makes none (keyctl(2), GET_KEYRING_ID). ENOSYS: a
+// kernel without keys.
+Result<SessionKeyring> FindSessionKeyring();
 
 // sethostname(2).
 Status SetHostname(std::string_view name);

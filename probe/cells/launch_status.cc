@@ -26,6 +26,7 @@ Result<LaunchStatus> ParseLaunchStatus(std::string_view line) {
       return Error(Kind::kViolation, "taskcell-launch's status: no valid pid");
     status.event = LaunchStatus::Event::kMade;
     status.pid = static_cast<pid_t>(pid);
+    status.keyring_stays = json.String("keyring") == "inherited";
     return status;
   }
   if (event == "ended") return status;

@@ -10,7 +10,7 @@
 namespace taskcell::probe {
 
 // One line that taskcell-launch writes to its status descriptor in gateway mode:
-//   {"event":"made","pid":P}
+//   {"event":"made","pid":P,"keyring":"own"|"inherited"}
 //   {"event":"failed","kind":K,"code":C,"text":T}
 //   {"event":"ended","status":S}
 inline constexpr std::size_t kMaxStatusLineBytes = 64U << 10U;
@@ -18,7 +18,8 @@ struct LaunchStatus {
   enum class Event : uint8_t { kMade, kFailed, kEnded };
   Event event = Event::kEnded;
   pid_t pid = 0;
-  std::string_view code;  // static lifetime
+  bool keyring_stays = false;  // kMade: the caller's session keyring could not be left
+  std::string_view code;       // static lifetime
   std::string text;
 };
 

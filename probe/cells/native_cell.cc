@@ -76,6 +76,13 @@ Status NativeCell::Launch(const CellPlaces& places) {
   if (made.event == LaunchStatus::Event::kFailed) return Failed(made);
   if (made.event != LaunchStatus::Event::kMade)
     return Error(Kind::kSystem, "taskcell-launch ended before it made the cell");
+  if (made.keyring_stays) {
+    plan_.keyring_may_stay = true;
+    warnings_.emplace_back(
+        "the cell kept this process's session keyring, since no new one can be had (the sysctl "
+        "kernel.keys.maxkeys, or keyctl is forbidden here); the filter denies every call that "
+        "would use it");
+  }
   host_pid_ = made.pid;
   pidfd_ = TRY(sys::OpenPidfd(host_pid_));
   return Ok();

@@ -3,6 +3,12 @@
 #include <grp.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "launcher/base/text.h"
 #include "tests/support/count_calls.h"
 #include "tests/support/launch.h"
 
@@ -32,6 +38,52 @@ TEST_F(CostTest, ALaunchMakesNoMoreSystemCallsThanItDid) {
   EXPECT_GT(count.calls, kMostCalls / 2);
   EXPECT_LE(count.calls, kMostCalls);
 }
+
+#if defined(AS_DELIVERED)
+// The kilobytes of a line of /proc/<pid>/smaps_rollup; 0 where there is none.
+uint64_t Kilobytes(const std::string& pid, std::string_view name) {
+  std::ifstream rollup("/proc/" + pid + "/smaps_rollup");
+  for (std::string line; std::getline(rollup, line);) {
+    std::vector<std::string_view> words = Words(line);
+    if (words.size() == 3 && words[0] == name) return ParseUnsigned(words[1]).value_or(0);
+  }
+  return 0;
+}
+
+TEST_F(CostTest, WhileACellSleepsItsLauncherAndItsInitAreSmall) {
+  const std::string directory = scratch_ + "/seen";
+  std::filesystem::create_directory(directory);
+  std::filesystem::permissions(directory, std::filesystem::perms::all);
+  RunOptions options;
+  options.in_child = [&] { std::ofstream(directory + "/launcher") << ::getpid(); };
+  std::thread runs([&] {
+    Outcome ran = Launch({"--bind-rw=" + directory + ":/seen", "--", "/bin/sh", "-c",
+                          "echo >/seen/up; until [ -e /seen/done ]; do sleep 0.1; done"},
+                         options);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+  });
+  constexpr int kTries = 1000;
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  for (int i = 0; i < kTries && !std::filesystem::exists(directory + "/up"); ++i)
+    std::this_thread::sleep_for(kPause);
+  std::string launcher;
+  std::string init;
+  std::ifstream(directory + "/launcher") >> launcher;
+  std::ifstream("/proc/" + launcher + "/task/" + launcher + "/children") >> init;
+  for (const std::string& pid : {launcher, init}) {
+    SCOPED_TRACE(pid == init ? "taskcell-init" : "taskcell-launch");
+    constexpr uint64_t kMostResident = 1024;
+    constexpr uint64_t kMostDirty = 512;
+    for (int i = 0; i < kTries && Kilobytes(pid, "Rss:") > kMostResident; ++i)
+      std::this_thread::sleep_for(kPause);
+    EXPECT_GT(Kilobytes(pid, "Rss:"), 0U);
+    EXPECT_LE(Kilobytes(pid, "Rss:"), kMostResident);
+    EXPECT_LE(Kilobytes(pid, "Private_Dirty:"), kMostDirty);
+  }
+  std::ofstream(directory + "/done").flush();
+  runs.join();
+}
+#endif
 
 }  // namespace
 }  // namespace taskcell::test

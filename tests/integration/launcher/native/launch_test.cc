@@ -453,5 +453,19 @@ TEST_F(NativeLaunchTest, TheSessionKeyringOfTheCallerIsLeft) {
   EXPECT_THAT(Report(), HasSubstr(R"("keyring":"inherited")"));
 }
 
+// The kernel is made to say that it has no keys where one is to be left, and that alone.
+TEST_F(NativeLaunchTest, ACellThatKeptItsCallersKeyringUnawaresIsRefused) {
+  constexpr uint32_t kJoinSessionKeyring = 1;
+  RunOptions options;
+  options.in_child = [] {
+    if (::syscall(SYS_keyctl, kJoinSessionKeyring, nullptr) < 0) ::_exit(90);
+    if (!InstallFaults({{SYS_keyctl, ENOSYS, 0, kJoinSessionKeyring}})) ::_exit(91);
+  };
+  Outcome ran = Launch({"--", "/bin/echo", "ran"}, options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("keyring: planned the cell's own, found the host's"));
+}
+
 }  // namespace
 }  // namespace taskcell::test

@@ -98,6 +98,17 @@ INSTANTIATE_TEST_SUITE_P(
         Deviation{"EnvironmentOfAnEngine", "environment:LD_PRELOAD",
                   [](Seen s) { s.inside.environment_names.emplace_back("LD_PRELOAD"); }, false,
                   Engine::kDocker},
+        Deviation{"TheHostsKeyring", "keyring",
+                  [](Seen s) { s.inside.keyring = s.outside.host_keyring; }},
+        Deviation{"TheUsersKeyring", "keyring",
+                  [](Seen s) { s.inside.keyring.description = "_uid_ses.1000"; }},
+        Deviation{"AKeyringUnseen", "keyring",
+                  [](Seen s) {
+                    s.inside.keyring = {0, EPERM, ""};
+                  }},
+        Deviation{"TheHostsKeyringInAnEnginesCell", "keyring",
+                  [](Seen s) { s.inside.keyring = s.outside.host_keyring; }, false,
+                  Engine::kDocker},
         Deviation{"HostPid", "host_pid", [](Seen s) { s.outside.host_pid = 0; }},
         Deviation{"HostUid", "host_uid", [](Seen s) { s.outside.host_uids.fill(0); }},
         Deviation{"HostUidsDiffer", "host_uid", [](Seen s) { s.outside.host_uids[2] = 1; }},

@@ -132,6 +132,8 @@ Attestation MatchingAttestation(const CellPlan& plan, Engine engine) {
     seen.inside.namespaces[index] = {4, 4026532000 + index};
     seen.outside.host_namespaces[index] = {4, 4026531000 + index};
   }
+  seen.inside.keyring = {1001, 0, engine == Engine::kNative ? "_ses" : "_ses.0123"};
+  seen.outside.host_keyring = {1000, 0, "_ses"};
   seen.outside.host_pid = 4711;
   seen.outside.host_uids.fill(100'000);
   seen.outside.host_gids.fill(100'000);

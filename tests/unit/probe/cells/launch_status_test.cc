@@ -10,6 +10,9 @@ TEST(LaunchStatusTest, EachEventIsRead) {
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->event, LaunchStatus::Event::kMade);
   EXPECT_EQ(made->pid, 42);
+  EXPECT_FALSE(made->keyring_stays);
+  EXPECT_TRUE(
+      ParseLaunchStatus(R"({"event":"made","pid":42,"keyring":"inherited"})")->keyring_stays);
   auto failed = ParseLaunchStatus(
       R"({"event":"failed","kind":"unsupported","code":"resource_limits_unenforced","text":"no"})");
   ASSERT_TRUE(failed.ok());
