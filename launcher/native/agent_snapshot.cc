@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "launcher/base/text.h"
@@ -16,6 +17,7 @@ namespace taskcell::native {
 namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+constexpr char kCopyName[] = "copy";
 constexpr std::size_t kMostEntries = 64;  // far more than there are
 constexpr uint64_t kTmpfsInodes = mounts::kMaxSnapshotEntries + 16;
 
@@ -27,15 +29,31 @@ uint64_t TmpfsBytes() {
 
 }  // namespace
 
-Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory) {
+Status AgentSnapshot::MakePlace(const std::string& run_id) {
+  Result<UniqueFd> mount = MakePrivateTmpfs(TmpfsBytes(), kTmpfsInodes);
+  if (mount.ok()) {
+    mount_ = std::move(mount).value();
+    root_ = TRY(sys::OpenNoFollow(mount_.get(), ".", kDirectory));
+    return Ok();
+  }
+  if (mount.error().err != ENOSYS) return std::move(mount).error();
+  // The directory itself lets nobody else in; what is in it the cell may read with any id.
+  scratch_.emplace(TRY(mounts::ScratchDirectory::Make("agent", run_id)));
+  TRY(sys::MakeDirectory(scratch_->fd(), kCopyName, 0700));
+  root_ = TRY(sys::OpenNoFollow(scratch_->fd(), kCopyName, kDirectory));
+  source_ = Text(scratch_->path(), "/", kCopyName);
+  return Ok();
+}
+
+Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory,
+                                          const std::string& run_id) {
   std::string intent = Text("--agent-dir '", Printable(agent_directory), "'");
   mounts::PinnedPath pinned =
       TRY(mounts::PinTrustedPath(agent_directory, mounts::TrustIn(::geteuid())).With(intent));
   UniqueFd agent = TRY(sys::OpenNoFollow(pinned.fd.get(), ".", kDirectory).With(intent));
   AgentSnapshot made;
   made.source_ = std::move(pinned.path);
-  made.mount_ = TRY(MakePrivateTmpfs(TmpfsBytes(), kTmpfsInodes).With(intent));
-  made.root_ = TRY(sys::OpenNoFollow(made.mount_.get(), ".", kDirectory).With(intent));
+  TRY(made.MakePlace(run_id).With(intent));
   mounts::Snapshot snapshot =
       TRY(mounts::SnapshotAgentDirectory(agent.get(), made.root_.get()).With(intent));
   made.warnings_ = std::move(snapshot.warnings);
@@ -56,7 +74,7 @@ Status AgentSnapshot::AddTo(LaunchRequest& request) {
   mount.device = info.st_dev;
   mount.inode = info.st_ino;
   request.plan.mounts.push_back(mount);
-  request.detached.push_back({mount.target, std::move(mount_)});
+  if (mount_.valid()) request.detached.push_back({mount.target, std::move(mount_)});
   return Ok();
 }
 

@@ -1,20 +1,23 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/mounts/scratch_directory.h"
 #include "launcher/native/request.h"
 
 namespace taskcell::native {
 
 // A private copy of an agent directory's allowed entries, which a cell sees at /agent: in a tmpfs
 // that is attached in the cell's mount namespace and nowhere else, so that no other process of this
-// user, and no run that was killed, ever has it on a disk.
+// user, and no run that was killed, ever has it on a disk. Where the mount calls for that are
+// missing it is in a private scratch directory for as long as this object lives.
 class AgentSnapshot {
  public:
-  static Result<AgentSnapshot> Make(const std::string& agent_directory);
+  static Result<AgentSnapshot> Make(const std::string& agent_directory, const std::string& run_id);
 
   AgentSnapshot(AgentSnapshot&&) noexcept = default;
   AgentSnapshot& operator=(AgentSnapshot&&) = delete;
@@ -28,10 +31,12 @@ class AgentSnapshot {
 
  private:
   AgentSnapshot() = default;
+  Status MakePlace(const std::string& run_id);
 
-  std::string source_;  // the agent directory
+  std::string source_;  // the agent directory, or the scratch one's copy
   UniqueFd mount_;      // detached
-  UniqueFd root_;       // of it
+  std::optional<mounts::ScratchDirectory> scratch_;  // else
+  UniqueFd root_;                                    // of either
   std::vector<std::string> warnings_;
 };
 

@@ -192,6 +192,13 @@ Status Build::ReadReports(bool trial) {
   return Ok();
 }
 
+// No clone3 (Linux 5.3) or none with a cgroup (5.7), or a filter that forbids it. EPERM may mean
+// the namespaces as well, which trying without the cgroup shows.
+bool MayLackBirthInCgroup(const Error& error) {
+  constexpr int kLacking[] = {ENOSYS, EPERM, E2BIG, EINVAL};
+  return std::find(std::begin(kLacking), std::end(kLacking), error.err) != std::end(kLacking);
+}
+
 Result<cgroup::RunCgroup> MakeCgroup(const CellOrders& orders) {
   return cgroup::RunCgroup::Make(orders.plan->run_id, orders.plan->limits, orders.cgroup_parent);
 }
@@ -234,8 +241,8 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   if (!afterwards) cgroup.emplace(MakeUnified(orders));
   int cgroup_fd = cgroup && cgroup->ok() ? cgroup->value().clone_fd() : -1;
   Result<Build> build = Build::Start(child, cgroup_fd);
-  if (!build.ok() && build.error().err == ENOSYS && cgroup_fd >= 0) {
-    cgroup_fd = -1;  // no clone3: the child walks in by itself
+  if (!build.ok() && cgroup_fd >= 0 && MayLackBirthInCgroup(build.error())) {
+    cgroup_fd = -1;  // the child walks in by itself
     build = Build::Start(child, cgroup_fd);
   }
   if (!build.ok()) {

@@ -127,7 +127,7 @@ Result<Finished> RunInCell(const Options& options) {
   TRY(files.AddTo(request));
   std::optional<AgentSnapshot> snapshot;
   if (!options.agent_directory.empty()) {
-    snapshot.emplace(TRY(AgentSnapshot::Make(options.agent_directory)));
+    snapshot.emplace(TRY(AgentSnapshot::Make(options.agent_directory, run_id)));
     for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
     TRY(snapshot->AddTo(request));
   }

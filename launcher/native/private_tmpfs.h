@@ -11,7 +11,8 @@ namespace taskcell::native {
 // its own ids, may write through the descriptor: until it is attached somewhere, nobody else can
 // reach it, and it goes with its last descriptor. It is made in a user namespace of its own by a
 // short-lived process, since only that lets an ordinary user make one. The root is the caller's
-// alone (0700).
+// alone (0700). An Error with err ENOSYS: a kernel or a filter lacks one of the mount calls, and a
+// cell that is made without them could not take it.
 Result<UniqueFd> MakePrivateTmpfs(uint64_t size_bytes, uint64_t max_inodes);
 
 }  // namespace taskcell::native

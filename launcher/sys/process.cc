@@ -85,9 +85,17 @@ Status Child::Signal(int signal) const {
 
 Result<ExitInfo> Child::Wait() {
   siginfo_t ended = {};
-  while (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &ended, WEXITED) < 0) {
+  idtype_t by = P_PIDFD;
+  auto id = static_cast<id_t>(pidfd_.get());
+  while (::waitid(by, id, &ended, WEXITED) < 0) {
     int err = errno;
     if (err == EINTR) continue;
+    bool not_by_pidfd = by == P_PIDFD && (err == EINVAL || err == EPERM);  // Linux 5.4, a filter
+    if (not_by_pidfd && valid()) {
+      by = P_PID;
+      id = static_cast<id_t>(pid_);
+      continue;
+    }
     pid_ = 0;
     return FailureOf(err, "waitid");
   }
@@ -101,16 +109,19 @@ Result<Cloned> CloneProcess(uint64_t flags, int cgroup_fd) {
   arguments.flags = flags | CLONE_PIDFD;
   arguments.pidfd = reinterpret_cast<uintptr_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
+  // A kernel from before CLONE_INTO_CGROUP takes the first size alone.
+  std::size_t size = CLONE_ARGS_SIZE_VER0;
   if (cgroup_fd >= 0) {
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<uint32_t>(cgroup_fd);
+    size = CLONE_ARGS_SIZE_VER2;
   }
-  long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  long pid = ::syscall(SYS_clone3, &arguments, size);
   if (pid == 0) return Cloned{true, Child()};
   if (pid > 0) return Cloned{false, Child(static_cast<pid_t>(pid), UniqueFd(pidfd))};
   int err = errno;
-  // EPERM: a filter from before clone3. With namespaces it may as well mean what it says.
-  bool no_clone3 = err == ENOSYS || (err == EPERM && flags == 0);
+  // EPERM: a filter from before clone3. Where it means what it says, clone says it again.
+  bool no_clone3 = err == ENOSYS || err == EPERM;
   if (no_clone3 && cgroup_fd < 0) return CloneWithoutClone3(flags);
   return FailureOf(err, cgroup_fd < 0 ? "clone3" : "clone3 into the cell's cgroup");
 }

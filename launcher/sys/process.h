@@ -38,7 +38,8 @@ class Child {
   // until it is reaped. ESRCH is an Error: the child has ended.
   Status Signal(int signal) const;
 
-  // Waits until the child ended and reaps it; the object is empty afterwards.
+  // Waits until the child ended and reaps it; the object is empty afterwards. By its number where
+  // waitid(2) does not take the pidfd.
   Result<ExitInfo> Wait();
 
  private:
@@ -55,9 +56,10 @@ struct Cloned {
 };
 
 // clone3(2) as fork does it, with the CLONE_NEW* `flags` and, where `cgroup_fd` >= 0, born in that
-// cgroup (CLONE_INTO_CGROUP). Where the kernel or a filter has no clone3 (ENOSYS; without flags
-// EPERM, too), clone(2) with the same namespaces; an asked-for cgroup is then an Error, since the
-// child would be born outside. CRITICAL: the caller must have one thread (AssertSingleThread).
+// cgroup (CLONE_INTO_CGROUP). Where the kernel or a filter has no clone3 (ENOSYS, EPERM), clone(2)
+// with the same namespaces; an asked-for cgroup is then an Error, since the child would be born
+// outside, as it is where the kernel has clone3 without CLONE_INTO_CGROUP (E2BIG, EINVAL).
+// CRITICAL: the caller must have one thread (AssertSingleThread).
 Result<Cloned> CloneProcess(uint64_t flags, int cgroup_fd = -1);
 
 // Refuses (kInternal) when this process has more than one thread.

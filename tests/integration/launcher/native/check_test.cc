@@ -55,12 +55,14 @@ TEST_F(CheckTest, AUserWithoutDirectoriesIsToldOfEachLimitWhatToDo) {
 TEST_F(CheckTest, WithoutNamespacesTheCellFailsAndNoLimitIsCalledHeld) {
   RunOptions options;
   options.in_child = [] {
-    if (!InstallFaults({{SYS_clone3, EPERM}})) ::_exit(90);
+    constexpr uint32_t kFlags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+                                CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD | SIGCHLD;
+    if (!InstallFaults({{SYS_clone3, EPERM}, {SYS_clone, EPERM, 0, kFlags}})) ::_exit(90);
   };
   Outcome checked = Launch({"--check"}, options);
   EXPECT_EQ(checked.status, 1);
   EXPECT_THAT(checked.out, HasSubstr("FAIL  cell "));
-  EXPECT_THAT(checked.out, HasSubstr("clone3"));
+  EXPECT_THAT(checked.out, HasSubstr("clone"));
   EXPECT_THAT(checked.out, Not(HasSubstr("memory limit")));
 }
 

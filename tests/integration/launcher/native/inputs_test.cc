@@ -189,10 +189,33 @@ TEST_F(InputsTest, TheCopyOfAnAgentDirectoryIsATmpfsOfTheCellsOwnAndOnNoDisk) {
   }
 }
 
+TEST_F(InputsTest, WithoutOneOfTheNewerMountCallsTheCopyIsInADirectoryThatIsGoneAfterwards) {
+  MakeFile("agent/SOUL.md", "soul");
+  std::filesystem::create_directory(scratch_ + "/runtime");
+  ASSERT_EQ(::chown((scratch_ + "/runtime").c_str(), user_->uid, user_->gid), 0);
+  for (long number : {SYS_fsopen, SYS_open_tree, SYS_move_mount, SYS_mount_setattr}) {
+    for (int err : {ENOSYS, EPERM}) {
+      RunOptions options;
+      options.environment = {"XDG_RUNTIME_DIR=" + scratch_ + "/runtime"};
+      options.in_child = [number, err] {
+        if (!InstallFaults({{static_cast<int>(number), err}})) ::_exit(90);
+      };
+      const std::vector<std::string> command = {
+          "--agent-dir", scratch_ + "/agent",
+          "--",          "/bin/sh",
+          "-c",          "cat /agent/SOUL.md; touch /agent/x 2>/dev/null || echo ' refused'"};
+      Outcome ran = Launch(command, options);
+      EXPECT_EQ(ran.status, 0) << number << ran.err;
+      EXPECT_EQ(ran.out, "soul refused\n") << number;
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/runtime"));
+}
+
 TEST_F(InputsTest, WhereNoTmpfsCanBeMadeForTheCopyNothingRuns) {
   MakeFile("agent/SOUL.md", "soul");
   RunOptions options;
-  options.in_child = [] { (void)InstallFaults({{SYS_fsopen, ENOSYS}}); };
+  options.in_child = [] { (void)InstallFaults({{SYS_fsopen, EACCES}}); };
   Outcome ran = Launch({"--agent-dir", scratch_ + "/agent", "--", "/bin/echo", "ran"}, options);
   EXPECT_EQ(ran.status, 125);
   EXPECT_EQ(ran.out, "");
