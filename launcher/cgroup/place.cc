@@ -145,13 +145,13 @@ Result<Place> Find(const Hierarchy& hierarchy, const std::vector<Controller>& wa
   return TryParent(search, parent).With(Text("'", Printable(search.PathOf(parent)), "'"));
 }
 
-// cpuset and io, which neither taskcell-probe nor a user's manager hands on by itself.
+// cpuset and io, which a user's manager does not hand on by itself, nor taskcell-probe on v1.
 std::string HandOn(const Hierarchy& hierarchy, std::string_view name, uid_t uid) {
   if (hierarchy.unified) {
     return Text("the administrator must hand ", name,
                 " on to the cgroup: with systemd, systemctl edit user@", uid,
                 ".service, [Service] Delegate=cpu cpuset io memory pids, and a new login; without, "
-                "+",
+                "taskcell-probe delegate, or +",
                 name, " in each cgroup.subtree_control above");
   }
   std::string place = Text(hierarchy.mount_point, "/", DelegatedBelow(uid));

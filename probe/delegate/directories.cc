@@ -34,11 +34,14 @@ std::string ScriptPath(const Target& user) {
   return Text("/etc/taskcell/delegate-uid-", user.uid, ".sh");
 }
 
-// Which of the three the cgroup offers to its children, as words.
+// Which of what a cell can be limited by the cgroup offers to its children, as words.
 std::string Offered(const cgroup::Level& root) {
+  constexpr cgroup::Controller kAll[] = {cgroup::Controller::kMemory, cgroup::Controller::kPids,
+                                         cgroup::Controller::kCpu, cgroup::Controller::kCpuset,
+                                         cgroup::Controller::kIo};
   std::string names;
   std::vector<std::string_view> offered = Words(root.File("cgroup.controllers").text);
-  for (cgroup::Controller each : cgroup::kControllers) {
+  for (cgroup::Controller each : kAll) {
     std::string_view name = Name(each);
     bool has = std::find(offered.begin(), offered.end(), name) != offered.end();
     if (has) names += Text(names.empty() ? "" : " ", name);

@@ -27,7 +27,7 @@ hierarchies() {
 # Turns the controllers that DIR has on for its children.
 hand_on() {
   local controller
-  for controller in memory pids cpu; do
+  for controller in memory pids cpu cpuset io; do
     grep -qw $controller "$1/cgroup.controllers" || continue
     grep -qw $controller "$1/cgroup.subtree_control" && continue
     echo "+$controller" >"$1/cgroup.subtree_control" 2>/dev/null || return 1

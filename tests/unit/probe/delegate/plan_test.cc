@@ -207,17 +207,18 @@ TEST_F(PlainHost, HandsTheControllersDownAndGivesOneDirectoryAway) {
   plan.steps.pop_back();  // at boot
   EXPECT_THAT(
       Commands(plan),
-      ElementsAre("echo '+memory +pids +cpu' >/sys/fs/cgroup/cgroup.subtree_control",
-                  "mkdir -p /sys/fs/cgroup/taskcell",
-                  "echo '+memory +pids +cpu' >/sys/fs/cgroup/taskcell/cgroup.subtree_control",
-                  "mkdir -p " + kOwn, "mkdir -p " + kOwn + "/supervisor", "chown 1500:1501 " + kOwn,
-                  "chown 1500:1501 " + kOwn + "/cgroup.procs",
-                  "chown 1500:1501 " + kOwn + "/cgroup.threads",
-                  "chown 1500:1501 " + kOwn + "/cgroup.subtree_control",
-                  "chown 1500:1501 " + kOwn + "/supervisor",
-                  "chown 1500:1501 " + kOwn + "/supervisor/cgroup.procs",
-                  "chown 1500:1501 " + kOwn + "/supervisor/cgroup.threads",
-                  "chown 1500:1501 " + kOwn + "/supervisor/cgroup.subtree_control"));
+      ElementsAre(
+          "echo '+memory +pids +cpu +cpuset +io' >/sys/fs/cgroup/cgroup.subtree_control",
+          "mkdir -p /sys/fs/cgroup/taskcell",
+          "echo '+memory +pids +cpu +cpuset +io' >/sys/fs/cgroup/taskcell/cgroup.subtree_control",
+          "mkdir -p " + kOwn, "mkdir -p " + kOwn + "/supervisor", "chown 1500:1501 " + kOwn,
+          "chown 1500:1501 " + kOwn + "/cgroup.procs",
+          "chown 1500:1501 " + kOwn + "/cgroup.threads",
+          "chown 1500:1501 " + kOwn + "/cgroup.subtree_control",
+          "chown 1500:1501 " + kOwn + "/supervisor",
+          "chown 1500:1501 " + kOwn + "/supervisor/cgroup.procs",
+          "chown 1500:1501 " + kOwn + "/supervisor/cgroup.threads",
+          "chown 1500:1501 " + kOwn + "/supervisor/cgroup.subtree_control"));
   EXPECT_THAT(plan.supervisors, ElementsAre(kOwn + "/supervisor"));
   EXPECT_FALSE(plan.by_manager);
   EXPECT_THAT(PlanText(plan), Not(HasSubstr("systemctl")));
