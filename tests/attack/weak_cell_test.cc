@@ -100,6 +100,7 @@ const std::set<std::string> kHeldAnyway = {
     "inotify-bomb",
     "cve-2019-5736-init-program",
     "signal-init",
+    "end-init-by-its-own-faults",
     "deadline-deaf",
     "deadline-stop",
     "deadline-session",

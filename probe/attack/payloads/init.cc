@@ -59,6 +59,17 @@ Attempted WriteIntoOutput(const Targets& /*targets*/) {
   return last;
 }
 
+// The job's parent is process 1 of the cell, through which its output goes.
+Attempted WriteIntoParent(const Targets& /*targets*/) {
+  int64_t parent = Call(SYS_getppid);
+  Attempted last;
+  for (int fd = 0; fd <= 9; ++fd) {
+    last = TryOpening(Text("/proc/", parent, "/fd/", fd), O_WRONLY);
+    if (last.result == 0) return last;
+  }
+  return last;
+}
+
 Attempted Trace(const Targets& /*targets*/) {
   return Of(Call(SYS_ptrace, PTRACE_SEIZE, kInit, 0, 0));
 }
@@ -106,16 +117,29 @@ Attempted Compare(const Targets& /*targets*/) {
 }
 
 // Where signals get as far as that, process 1 has to take no notice of any: this process lives on.
-Attempted Signal(const Targets& /*targets*/) {
-  int64_t answer = 0;
-  for (int signal : {SIGTERM, SIGHUP, SIGINT, SIGCHLD, SIGUSR1, SIGSTOP, SIGKILL}) {
-    answer = Call(SYS_kill, kInit, signal);
-    if (answer < 0) return Of(answer);
-  }
+Attempted WasNoticed() {
   struct timespec pause = {0, 100'000'000};
   (void)Call(SYS_nanosleep, &pause, 0);
   bool noticed = signals_noticed != nullptr && *signals_noticed != 0;
   return noticed ? Attempted{} : Attempted{kNoEffect};
+}
+
+Attempted Signal(const Targets& /*targets*/) {
+  for (int signal : {SIGTERM, SIGHUP, SIGINT, SIGCHLD, SIGUSR1, SIGSTOP, SIGKILL}) {
+    int64_t answer = Call(SYS_kill, kInit, signal);
+    if (answer < 0) return Of(answer);
+  }
+  return WasNoticed();
+}
+
+// As if process 1 had made a fault, or wanted to end itself: also to its one thread alone.
+Attempted FeignFault(const Targets& /*targets*/) {
+  for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
+    int64_t answer = Call(SYS_kill, kInit, signal);
+    if (answer == 0) answer = Call(SYS_tgkill, kInit, kInit, signal);
+    if (answer < 0) return Of(answer);
+  }
+  return WasNoticed();
 }
 
 void Notice(int /*signal*/) { *signals_noticed = 1; }
@@ -148,6 +172,13 @@ constexpr Payload kPayloads[] = {
      kOutsideInit,
      {ENOENT, EACCES},
      WriteIntoOutput},
+    {"parent-output",
+     kTopic,
+     "write into the descriptors of its parent (forged output)",
+     Control::kUser,
+     {ENOENT, EACCES},
+     WriteIntoParent,
+     Way::kFirst},
     {"init-memory-file",
      kTopic,
      "open the memory of process 1",
@@ -211,6 +242,12 @@ constexpr Payload kPayloads[] = {
      kOutsideInit,
      {EPERM, kNoEffect},
      Signal},
+    {"end-init-by-its-own-faults",
+     kTopic,
+     "make process 1 kill itself by the signals of its own faults",
+     kOutsideInit,
+     {EPERM, kNoEffect},
+     FeignFault},
 };
 
 }  // namespace
@@ -221,7 +258,8 @@ Status NoticeSignals() {
   signals_noticed = shared.bytes().data();
   struct sigaction action = {};
   action.sa_handler = Notice;
-  if (::sigaction(SIGUSR1, &action, nullptr) == 0) return Ok();
+  if (::sigaction(SIGUSR1, &action, nullptr) == 0 && ::sigaction(SIGABRT, &action, nullptr) == 0)
+    return Ok();
   return Error(Kind::kInternal, "sigaction");
 }
 

@@ -72,8 +72,9 @@ VARIANTS = {
             Program("integration_launcher_cgroup", ("scope", "alice"), _WITHOUT_ROOT),
             Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
             Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX + ":" + _READS_SOURCES),
+            Program("degraded_native", filter="*CloneIntoCgroup*:*/LackTest.*Clone3*:*Openat2*"),
         ),
-        checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
+        checks=("test_attack.Attacks", "test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
                 "test_demo.UserDemo")),
     "probe": Variant(
         "unified",
@@ -87,7 +88,7 @@ VARIANTS = {
         flavour="amd64",  # the cloud kernel has no x32
         programs=_EVERYWHERE + (_PROBE, Program("integration_seccomp", filter="LiveFilterTest.*"),
                                 Program("integration_launcher_native", filter="-" + _READS_SOURCES)),
-        checks=("test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate", "test_demo.Demo")),
+        checks=("test_attack.NamedAttacks", "test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate", "test_demo.Demo")),
     "legacy": Variant(
         "legacy",
         boot="systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1",

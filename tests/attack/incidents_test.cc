@@ -1,0 +1,161 @@
+// What happened to other runtimes, re-created on this one: what of their lists no payload of
+// taskcell-probe attack tries. A directory outside of the root must stay as it is in all of them.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "launcher/base/text.h"
+#include "launcher/sys/file.h"
+#include "launcher/sys/process.h"
+#include "tests/support/launch.h"
+
+namespace taskcell::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string Content(const std::string& path) {
+  return sys::ReadFile(AT_FDCWD, path, 64U << 20U).value();
+}
+
+class IncidentTest : public LaunchTest {
+ protected:
+  void SetUp() override {
+    LaunchTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    canary_ = scratch_ + "/canary";
+    fs::create_directories(canary_ + "/b/c");
+    std::ofstream(canary_ + "/file") << "untouched";
+    ASSERT_EQ(::chown(canary_.c_str(), user_->uid, user_->gid), 0);
+    before_ = Look();
+    pattern_ = Content("/proc/sys/kernel/core_pattern");
+    rootfs_ = MakeRootfs();
+    fs::create_directory(rootfs_ + "/usr");
+    for (const char* name : {"bin", "lib", "lib64"})
+      fs::create_symlink(Text("usr/", name), rootfs_ + "/" + name);
+  }
+
+  void TearDown() override {
+    if (!canary_.empty()) {
+      EXPECT_EQ(Look(), before_) << "the directory outside";
+      EXPECT_EQ(Content("/proc/sys/kernel/core_pattern"), pattern_);
+    }
+    LaunchTest::TearDown();
+  }
+
+  // Names, modes and times of all that is there.
+  std::string Look() const {
+    std::string text;
+    std::vector<std::string> paths = {canary_};
+    for (const auto& entry : fs::recursive_directory_iterator(canary_))
+      paths.push_back(entry.path());
+    std::sort(paths.begin(), paths.end());
+    for (const std::string& path : paths) {
+      struct stat info = {};
+      EXPECT_EQ(::lstat(path.c_str(), &info), 0);
+      text += Text(path, " ", info.st_mode, " ", info.st_uid, " ", info.st_mtim.tv_sec, ".",
+                   info.st_mtim.tv_nsec, "\n");
+    }
+    return text + Content(canary_ + "/file");
+  }
+
+  // In the root directory, with the host's programs in it.
+  Outcome InRoot(const std::string& script) const {
+    return Launch({"--rootfs=" + rootfs_, "--ro=/usr", "--", "/bin/sh", "-c", script});
+  }
+
+  std::string canary_;
+  std::string before_;
+  std::string pattern_;
+  std::string rootfs_;
+};
+
+// Masks were bound from the root's own null device.
+TEST_F(IncidentTest, CVE_2025_31133_WhateverTheRootHasForItsNullDeviceMasksStayWhole) {
+  const std::string null = rootfs_ + "/dev/null";
+  const std::function<void()> kinds[] = {
+      [] {},
+      [&] { fs::create_symlink("/proc/sys/kernel/core_pattern", null); },
+      [&] { fs::create_symlink(canary_ + "/file", null); },
+      [&] { std::ofstream(null) << "plain"; },
+      [&] { ASSERT_EQ(::mknod(null.c_str(), S_IFCHR | 0666, makedev(1, 1)), 0); },
+  };
+  for (const auto& make : kinds) {
+    fs::remove(null);
+    make();
+    Outcome ran = InRoot("stat -c '%F %t:%T' /dev/null /proc/keys; echo x >/dev/null");
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_EQ(ran.out, "character special file 1:3\ncharacter special file 1:3\n");
+  }
+  fs::remove(null);
+  ASSERT_EQ(::mkfifo(null.c_str(), 0666), 0);
+  Outcome refused = InRoot("true");
+  EXPECT_EQ(refused.status, 125);
+  EXPECT_THAT(refused.err, HasSubstr("/dev/null' is a FIFO"));
+}
+
+// Devices were made through links in the root's /dev.
+TEST_F(IncidentTest, CVE_2026_41579_LinksInTheRootsDevLeadNoDeviceElsewhere) {
+  for (const char* name : {"null", "zero", "full", "tty", "random", "urandom", "console", "ptmx",
+                           "fd", "stdin", "stdout", "shm", "mqueue", "pts"})
+    fs::create_symlink(canary_ + "/" + name, rootfs_ + "/dev/" + name);
+  Outcome ran = InRoot("stat -c %F /dev/null /dev/pts /dev/shm && ls /dev/console 2>&1");
+  EXPECT_THAT(ran.out, testing::StartsWith("character special file\ndirectory\ndirectory\n"));
+  EXPECT_THAT(ran.out, HasSubstr("No such file"));
+}
+
+// Mount points were made through a link above them.
+TEST_F(IncidentTest, CVE_2026_87766_NoMountPointIsFoundOrMadeThroughALinkAboveIt) {
+  const std::string source = MakeFile("source/file", "x");
+  const std::string top = rootfs_ + "/a";
+  const std::function<void()> links[] = {
+      [&] { fs::create_symlink(canary_, top); },
+      [&] { fs::create_symlink("../canary", top); },
+      [&] {
+        fs::create_symlink("one", top);
+        fs::create_symlink("two", rootfs_ + "/one");
+        fs::create_symlink(canary_, rootfs_ + "/two");
+      },
+  };
+  UniqueFd data = sys::Open(source, O_RDONLY).value();
+  for (const auto& make : links) {
+    fs::remove(top);
+    make();
+    for (const std::string& option :
+         {"--ro=" + scratch_ + "/source:/a/b/c", "--ro=" + source + ":/a/file",
+          "--ro=" + source + ":/a/b/new", std::string("--tmpfs=/a/b/c:1M"),
+          "--bind-rw=" + scratch_ + "/source:/a/b", std::string("--file=/a/file:99")}) {
+      SCOPED_TRACE(option);
+      RunOptions options;
+      options.in_child = [&] {
+        if (!sys::PlaceDescriptor(data.get(), 99).ok()) ::_exit(90);
+      };
+      Outcome ran = Launch({"--rootfs=" + rootfs_, option, "--", "/launch", "--version"}, options);
+      EXPECT_EQ(ran.status, 125);
+      EXPECT_THAT(ran.err, HasSubstr("symbolic link"));
+    }
+  }
+}
+
+// A root whose first program is the runtime itself, by the name it has for whoever executes it.
+TEST_F(IncidentTest, CVE_2019_5736_AScriptForTheRuntimeItselfGetsNowhere) {
+  const std::string script = MakeFile("script", "#!/proc/self/exe\n");
+  ASSERT_EQ(::chmod(script.c_str(), 0755), 0);
+  const std::string init = Content(Program("taskcell-init"));
+  const std::string launcher = Content(Program("taskcell-launch"));
+  Outcome ran = Launch({"--ro=" + script + ":/script", "--", "/bin/sh", "-c",
+                        "/script; echo $?; for p in 1 $$ self; do exec 3>>/proc/$p/exe; done"});
+  EXPECT_NE(ran.status, 0);
+  EXPECT_EQ(Launch({"--ro=" + script + ":/script", "--", "/script"}).status, 126);
+  EXPECT_EQ(Content(Program("taskcell-init")), init);
+  EXPECT_EQ(Content(Program("taskcell-launch")), launcher);
+}
+
+}  // namespace
+}  // namespace taskcell::test
