@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
@@ -137,6 +138,18 @@ std::optional<uint64_t> HighWater(pid_t pid) {
   return std::nullopt;
 }
 
+std::optional<Resident> ResidentNow(pid_t pid) {
+  std::ifstream rollup(Text("/proc/", pid, "/smaps_rollup"));
+  std::map<std::string, uint64_t> sizes;
+  for (std::string line; std::getline(rollup, line);) {
+    std::vector<std::string_view> words = Words(line);
+    if (words.size() == 3 && words[2] == "kB")
+      sizes[std::string(words[0])] = ParseUnsigned(words[1]).value_or(0);
+  }
+  if (sizes["Rss:"] == 0) return std::nullopt;
+  return Resident{sizes["Rss:"], sizes["Private_Dirty:"]};
+}
+
 }  // namespace
 
 double Percentile(std::vector<double> values, double share) {
@@ -183,6 +196,32 @@ std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const 
   ::kill(child, SIGKILL);
   (void)WaitFor(child);
   return largest;
+}
+
+std::optional<Resident> WhileItSleeps(const Contender& contender, Ids user,
+                                      const std::string& comm) {
+  pid_t child = ::fork();
+  if (child < 0) std::abort();
+  if (child == 0) Become(contender, user, Nowhere());
+  std::vector<double> resident;
+  std::vector<double> dirty;
+  bool ended = false;
+  for (int waited_ms = 0; waited_ms < kResidentWaitMs && !ended; ++waited_ms) {
+    pid_t pid = FindDescendant(child, comm);
+    if (std::optional<Resident> now = pid != 0 ? ResidentNow(pid) : std::nullopt) {
+      resident.push_back(static_cast<double>(now->kib));
+      dirty.push_back(static_cast<double>(now->private_dirty_kib));
+    }
+    ended = ::waitpid(child, nullptr, WNOHANG) == child;
+    ::usleep(1000);
+  }
+  if (!ended) {
+    ::kill(child, SIGKILL);
+    (void)WaitFor(child);
+  }
+  if (resident.empty()) return std::nullopt;
+  return Resident{static_cast<uint64_t>(Percentile(std::move(resident), 0.5)),
+                  static_cast<uint64_t>(Percentile(std::move(dirty), 0.5))};
 }
 
 }  // namespace taskcell::bench

@@ -47,4 +47,13 @@ std::optional<uint64_t> CountCalls(const Contender& contender, Ids user);
 // none was seen.
 std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const std::string& comm);
 
+struct Resident {
+  uint64_t kib = 0;
+  uint64_t private_dirty_kib = 0;
+};
+// What the process named `comm` has resident for most of the time that the contender, which sleeps,
+// runs; nullopt when none was seen.
+std::optional<Resident> WhileItSleeps(const Contender& contender, Ids user,
+                                      const std::string& comm);
+
 }  // namespace taskcell::bench
