@@ -13,6 +13,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/mount_id.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/process.h"
 
@@ -50,17 +51,6 @@ Status Remount(const std::string& path, uint64_t set) {
   if (::mount(nullptr, path.c_str(), nullptr, flags, nullptr) < 0)
     return Failure(Text("mount remount '", Printable(path), "'"));
   return Ok();
-}
-
-// The number of the mount `fd` is on, as mountinfo has it (statx, Linux 5.8).
-Result<uint64_t> MountIdOf(int fd) {
-  struct statx info = {};
-  if (::statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) < 0)
-    return Failure(Text("statx (fd ", fd, ")"));
-  if ((info.stx_mask & STATX_MNT_ID) != 0) return info.stx_mnt_id;
-  return Error(Kind::kUnsupported,
-               "this kernel tells no numbers of mounts (Linux 5.8), without which what is mounted "
-               "below a source cannot be made read-only");
 }
 
 std::string NameOf(bool directory, unsigned number) { return Text(directory ? "d" : "f", number); }

@@ -16,6 +16,7 @@
 #include "launcher/sys/entry.h"
 #include "launcher/sys/failure.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/mount_id.h"
 
 namespace taskcell::sys {
 namespace {
@@ -86,6 +87,9 @@ Result<Pin> PathWalk::Take(Result<UniqueFd> opened, std::string_view name) const
   Pin pin;
   pin.fd = std::move(opened).value();
   TRY(StatEntry(pin.fd.get(), "", AT_STATX_DONT_SYNC, pin.info));
+  bool unknown_mount = (pin.info.stx_mask & STATX_MNT_ID) == 0;  // before Linux 5.8
+  if (Has(RESOLVE_NO_XDEV) && unknown_mount)
+    pin.info.stx_mnt_id = TRY(MountIdFromProc(pin.fd.get()));
   return pin;
 }
 
@@ -202,8 +206,6 @@ Result<UniqueFd> PathWalk::Start(int dir_fd) {
   levels_.push_back(
       TRY(Take(from_root ? Open("/", kDirectory) : OpenNoFollow(dir_fd, ".", kDirectory), path_)));
   mount_ = Top().info.stx_mnt_id;
-  // Else a mount could not be told from what it is mounted on.
-  if (Has(RESOLVE_NO_XDEV) && (Top().info.stx_mask & STATX_MNT_ID) == 0) return At(path_, ENOSYS);
   if (path_[0] == '/' && !from_root) TRY(ToRoot());
   TRY(Push(path_));
   while (!waiting_.empty()) {

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <set>
 
+#include "launcher/sys/mount_id.h"
+
 namespace taskcell::sys {
 namespace {
 
@@ -42,6 +44,12 @@ TEST_F(FileTest, SymlinkIsRefusedBeneath) {
 
 TEST_F(FileTest, DotDotOutOfTheDirectoryIsRefusedBeneath) {
   EXPECT_EQ(OpenAt2(dir(), "../", O_RDONLY, kResolveBeneath).error().err, EXDEV);
+}
+
+TEST_F(FileTest, TheMountOfADescriptorIsTheSameByBothWays) {
+  UniqueFd proc = Open("/proc", O_PATH | O_DIRECTORY).value();
+  for (int fd : {dir(), proc.get()}) EXPECT_EQ(MountIdFromProc(fd).value(), MountIdOf(fd).value());
+  EXPECT_NE(MountIdOf(dir()).value(), MountIdOf(proc.get()).value());
 }
 
 TEST_F(FileTest, PathWithNulIsRefused) {
