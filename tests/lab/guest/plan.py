@@ -74,12 +74,12 @@ VARIANTS = {
             Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX + ":" + _READS_SOURCES),
             Program("degraded_native", filter="*CloneIntoCgroup*:*/LackTest.*Clone3*:*Openat2*"),
         ),
-        checks=("test_attack.Attacks", "test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
+        checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
                 "test_demo.UserDemo")),
     "probe": Variant(
         "unified",
         programs=(_PROBE, *_ON_EACH_FILE_SYSTEM),
-        checks=("test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
+        checks=("test_attack.NamedAttacks", "test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
                 "test_probe.UnifiedDelegate", "test_engines.ProbedEngines", "test_tasks.Tasks",
                 "test_tasks.TaskRefusals")),
     "hybrid": Variant(
