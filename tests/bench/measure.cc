@@ -147,7 +147,8 @@ std::optional<Resident> ResidentNow(pid_t pid) {
       sizes[std::string(words[0])] = ParseUnsigned(words[1]).value_or(0);
   }
   if (sizes["Rss:"] == 0) return std::nullopt;
-  return Resident{sizes["Rss:"], sizes["Private_Dirty:"]};
+  // Private_Dirty also has pages of a program that was copied just now.
+  return Resident{sizes["Rss:"], sizes["Anonymous:"]};
 }
 
 }  // namespace
