@@ -40,9 +40,17 @@ Attempted MountTmpfs(const Targets& targets) { return Of(MountAt(targets.scratch
 
 Attempted MountProc(const Targets& targets) { return Of(MountAt(targets.scratch, "proc")); }
 
-// Of two directories below and none above, so read-only and of nobody's.
+// Of two directories below and none above, so read-only. They are its own: below one of the host's
+// something may be mounted, which an overlay in a user namespace must not uncover.
 Attempted MountOverlay(const Targets& targets) {
-  return Of(MountAt(targets.scratch, "overlay", "lowerdir=/usr:/etc"));
+  std::string layers[] = {targets.scratch + "/upper-layer", targets.scratch + "/lower-layer"};
+  constexpr int kMode = 0700;
+  for (const std::string& layer : layers) {
+    int64_t made = Call(SYS_mkdir, layer.c_str(), kMode);
+    if (made < 0 && made != -EEXIST) return Of(made, layer);
+  }
+  std::string options = Text("lowerdir=", layers[0], ":", layers[1]);
+  return Of(MountAt(targets.scratch, "overlay", options.c_str()));
 }
 
 Attempted BindRoot(const Targets& targets) {
