@@ -74,7 +74,7 @@ VARIANTS = {
             Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX + ":" + _READS_SOURCES),
             Program("degraded_native", filter="*CloneIntoCgroup*:*/LackTest.*Clone3*:*Openat2*"),
         ),
-        checks=("test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
+        checks=("test_attack.NamedAttacks", "test_cells.Cells", "test_cells.UnifiedCells", "test_engines.Engines", "test_demo.Demo",
                 "test_demo.UserDemo")),
     "probe": Variant(
         "unified",
