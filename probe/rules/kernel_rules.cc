@@ -16,7 +16,7 @@ struct Feature {
 };
 
 constexpr Feature kFeatures[] = {
-    {"openat2", true, "RestrictSUIDSGID"},
+    {"openat2", false, "RestrictSUIDSGID"},
     {"clone3", false, ""},
     {"clone-into-cgroup", false, ""},
     {"pidfd", true, ""},

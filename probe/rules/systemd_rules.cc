@@ -183,7 +183,8 @@ struct Hardening {
 constexpr Hardening kHardenings[] = {
     {"RestrictNamespaces", "namespaces that a cell needs cannot be made (EPERM)", Verdict::kNot,
      "user-namespace"},
-    {"RestrictSUIDSGID", "openat2 answers ENOSYS", Verdict::kNot, "openat2"},
+    {"RestrictSUIDSGID", "openat2 answers ENOSYS, and a slower walk serves for it", Verdict::kNote,
+     "openat2"},
     {"ProtectControlGroups", "the cgroup file system is read-only", Verdict::kNot, ""},
     {"NoNewPrivileges", "newuidmap cannot gain its privilege", Verdict::kNote, ""},
     {"PrivateUsers", "the unit is in a user namespace, so subordinate ids do not reach into it",

@@ -106,8 +106,9 @@ constexpr Topic kTopics[] = {
      "Only for reading: nothing is concluded from a version.",
      "/proc/sys/kernel/osrelease and os-release.", "os-release(5)"},
     {"kernel.openat2", "openat2",
-     "The launcher resolves every path it does not trust with it. A unit with RestrictSUIDSGID=yes "
-     "hides it (ENOSYS).",
+     "Every path that is not trusted is resolved with it; a walk serves where it is missing. A "
+     "unit "
+     "with RestrictSUIDSGID=yes hides it (ENOSYS).",
      "By calling it.", "openat2(2), systemd.exec(5)"},
     {"kernel.clone3", "clone3",
      "New processes with a pidfd and a cgroup come from it; clone serves where it is missing.",

@@ -182,7 +182,7 @@ TEST_F(HostRules, HardenedUnitIsNamedWithItsSetting) {
   trial("openat2") = {"openat2", Outcome::kAbsent, ENOSYS, "openat2"};
   Report report = Judged();
   const Finding& openat2 = Row(report, "kernel.openat2");
-  EXPECT_EQ(openat2.verdict, Verdict::kNot);
+  EXPECT_EQ(openat2.verdict, Verdict::kNote);
   EXPECT_EQ(openat2.who, Who::kAdmin);
   EXPECT_THAT(openat2.reason, HasSubstr("RestrictSUIDSGID= of gw.service"));
   EXPECT_THAT(openat2.fix, HasSubstr("gw.service.d"));
@@ -232,7 +232,7 @@ TEST_F(HostRules, HardeningThatATrialDisprovesIsANote) {
   InService("RestrictSUIDSGID=yes\n");
   trial("openat2") = {"openat2", Outcome::kAbsent, ENOSYS, "openat2"};
   const Finding refused = Row(Judged(), "systemd.hardening");
-  EXPECT_EQ(refused.verdict, Verdict::kNot);
+  EXPECT_EQ(refused.verdict, Verdict::kNote);
   EXPECT_THAT(refused.reason, HasSubstr("RestrictSUIDSGID=: openat2 answers ENOSYS"));
 }
 
