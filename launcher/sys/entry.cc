@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "launcher/base/text.h"
@@ -60,15 +61,17 @@ Result<bool> HasAttribute(int dir_fd, const char* name, const char* attribute) {
 }
 
 Result<std::string> AttributeNames(int fd) {
-  std::string names(XATTR_LIST_MAX, '\0');
-  ssize_t length = ::flistxattr(fd, names.data(), names.size());
-  if (length >= 0) {
-    names.resize(static_cast<std::size_t>(length));
-    return names;
-  }
+  std::array<char, 256> few;  // all that most have
+  ssize_t length = ::flistxattr(fd, few.data(), few.size());
+  if (length >= 0) return std::string(few.data(), static_cast<std::size_t>(length));
   int err = errno;
   if (err == ENOTSUP) return std::string();
-  return FailureOf(err, Text("flistxattr (fd ", fd, ")"));
+  if (err != ERANGE) return FailureOf(err, Text("flistxattr (fd ", fd, ")"));
+  std::string names(XATTR_LIST_MAX, '\0');
+  length = ::flistxattr(fd, names.data(), names.size());
+  if (length < 0) return Failure(Text("flistxattr (fd ", fd, ")"));
+  names.resize(static_cast<std::size_t>(length));
+  return names;
 }
 
 bool IsProc() {

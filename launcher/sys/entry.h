@@ -18,7 +18,7 @@ namespace taskcell::sys {
 // What StatEntry asks for: all that a verdict on an entry needs.
 inline constexpr unsigned kEntryMask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID |
                                        STATX_GID | STATX_INO | STATX_SIZE | STATX_CTIME |
-                                       STATX_MNT_ID;
+                                       STATX_BLOCKS | STATX_MNT_ID;
 
 // statx(2) of `name` below `dir_fd`, or of `dir_fd` itself where it is "". A link is not followed
 // and no automount is triggered. `sync` is 0, or AT_STATX_DONT_SYNC: then a file system that would

@@ -18,6 +18,8 @@ namespace {
 constexpr char kCapability[] = "security.capability";
 constexpr char kAccessList[] = "system.posix_acl_access";
 constexpr std::string_view kDefaultList = "system.posix_acl_default";
+constexpr std::array<const char*, 2> kMetacopy = {"trusted.overlay.metacopy",
+                                                  "user.overlay.metacopy"};
 constexpr std::array<std::string_view, 3> kOverlayPrefixes = {"trusted.overlay.", "user.overlay.",
                                                               "user.fuseoverlayfs."};
 
@@ -31,6 +33,12 @@ std::string Octal(mode_t mode) {
 // What an access control list lets others write shows in the group's bits, which are its mask
 // (acl(5)).
 bool MayHaveList(mode_t mode) { return (S_ISREG(mode) || S_ISDIR(mode)) && (mode & S_IWGRP) != 0; }
+
+// In a layer of an overlay such a file may stand for one elsewhere (metacopy): what it has is a
+// size alone. Only those are asked.
+bool IsHollow(const struct statx& info) {
+  return S_ISREG(info.stx_mode) && info.stx_size > 0 && info.stx_blocks == 0;
+}
 
 }  // namespace
 
@@ -147,6 +155,9 @@ bool Inspector::JudgeAttributes(const Met& met) {
   if (S_ISREG(mode) && (mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0)
     ask(kCapability, Code::kFileCapability);
   if (MayHaveList(mode)) ask(kAccessList, Code::kAccessList);
+  if (IsHollow(met.info)) {
+    for (const char* attribute : kMetacopy) ask(attribute, Code::kOverlayAttribute);
+  }
   return fine;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "launcher/base/text.h"
@@ -55,16 +56,9 @@ std::string JoinPath(std::string directory, std::string_view name) {
 
 std::string Met::Path() const { return JoinPath(where.Directory(), name); }
 
-std::string Worker::Directory() const {
-  std::string path = base_;
-  for (std::size_t i = 1; i < frames_.size(); ++i)
-    path = JoinPath(std::move(path), frames_[i].name);
-  return path;
-}
-
 std::string Worker::Place() const {
   std::scoped_lock lock(path_mutex_);
-  return Directory();
+  return path_;
 }
 
 void Worker::Run() {
@@ -80,19 +74,21 @@ void Worker::Run() {
 void Worker::Begin(Task task) {
   {
     std::scoped_lock lock(path_mutex_);
-    frames_.clear();
-    base_ = std::move(task.path);
+    path_ = std::move(task.path);
   }
+  frames_.clear();
   base_depth_ = task.depth;
   for (Slot& slot : slots_) slot.owner = kNobody;
   Push(std::move(task.fd), "", task.identity, task.fine);
 }
 
-void Worker::Push(UniqueFd fd, std::string name, const Identity& identity, bool fine) {
-  {
+void Worker::Push(UniqueFd fd, std::string_view name, const Identity& identity, bool fine) {
+  if (!name.empty()) {
     std::scoped_lock lock(path_mutex_);
-    frames_.push_back({std::move(name), identity, 0, fine});
+    if (!path_.empty()) path_ += '/';
+    path_ += name;
   }
+  frames_.push_back({identity, 0, static_cast<uint32_t>(path_.size()), fine});
   Slot& slot = SlotOf(frames_.size() - 1);
   slot.owner = frames_.size() - 1;
   slot.fd = std::move(fd);
@@ -178,9 +174,10 @@ bool Worker::IsAbove(const struct statx& info) const {
 
 void Worker::EnterDirectory(int dir_fd, const char* name, const struct statx& info, bool fine) {
   unsigned depth = base_depth_ + static_cast<unsigned>(frames_.size());
-  if (depth > kMaxDepth) {
-    state_.visitor.Miss(Code::kTooDeep, JoinPath(Directory(), name),
-                        Text("more than ", kMaxDepth, " directories deep"));
+  if (depth > kMaxDepth || path_.size() + std::strlen(name) >= kMaxPathBytes) {
+    state_.visitor.Miss(
+        Code::kTooDeep, JoinPath(Directory(), name),
+        Text("more than ", kMaxDepth, " directories or ", kMaxPathBytes, " bytes of path deep"));
     return;
   }
   Result<UniqueFd> opened = mounts::OpenComponent(dir_fd, name, kDirectory, state_.crossing);
@@ -213,15 +210,15 @@ void Worker::Leave() {
   CheckUnchanged(slot.fd.get());
   UniqueFd left = std::move(slot.fd);
   slot.owner = kNobody;
-  {
+  frames_.pop_back();
+  if (!frames_.empty()) {
     std::scoped_lock lock(path_mutex_);
-    frames_.pop_back();
+    path_.resize(frames_.back().path_bytes);
   }
   if (frames_.empty() || SlotOf(frames_.size() - 1).owner == frames_.size() - 1) return;
   if (Reopen(left.get())) return;
   state_.visitor.Miss(Code::kChanged, Directory(),
                       "it was moved while it was walked; what was left of it is not judged");
-  std::scoped_lock lock(path_mutex_);
   frames_.clear();
 }
 

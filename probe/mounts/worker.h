@@ -13,8 +13,10 @@
 
 namespace taskcell::probe::audit {
 
-// The deepest directory that is entered. Each level takes some 100 bytes and its name.
+// The deepest directory that is entered, and the longest path of one: each level takes 64 bytes and
+// its name.
 inline constexpr unsigned kMaxDepth = 8192;
+inline constexpr std::size_t kMaxPathBytes = 128U << 10U;
 
 // What the workers of one walk share.
 struct WalkState {
@@ -47,7 +49,7 @@ class Worker : private Whereabouts {
   std::string Place() const;
 
  private:
-  static constexpr std::size_t kSlots = 32;
+  static constexpr std::size_t kSlots = 8;
   static constexpr std::size_t kBufferBytes = 16384;
   static constexpr std::size_t kNobody = SIZE_MAX;
 
@@ -59,17 +61,17 @@ class Worker : private Whereabouts {
     std::size_t end = 0;
   };
   struct Frame {
-    std::string name;
     Identity identity;
     int64_t offset = 0;  // d_off of the last entry met
+    uint32_t path_bytes = 0;
     bool fine = true;
   };
 
-  std::string Directory() const override;
+  std::string Directory() const override { return path_; }
   Slot& SlotOf(std::size_t frame) { return slots_[frame % kSlots]; }
   void Begin(Task task);
   void Walk();
-  void Push(UniqueFd fd, std::string name, const Identity& identity, bool fine);
+  void Push(UniqueFd fd, std::string_view name, const Identity& identity, bool fine);
   bool Refill(Slot& slot);
   void MeetEntry(int dir_fd, const char* name);
   void EnterDirectory(int dir_fd, const char* name, const struct statx& info, bool fine);
@@ -84,10 +86,10 @@ class Worker : private Whereabouts {
   const unsigned number_;
   std::array<Slot, kSlots> slots_;
   std::vector<Frame> frames_;
-  std::string base_;  // the path of frames_[0]
+  std::string path_;  // of the directory on top
   unsigned base_depth_ = 0;
   unsigned uncounted_ = 0;
-  mutable std::mutex path_mutex_;  // base_ and the names of frames_, for Place
+  mutable std::mutex path_mutex_;  // path_, for Place
   std::atomic<uint64_t> steps_ = 0;
   std::atomic<bool> busy_ = false;
 };

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 
 #include <chrono>
@@ -13,6 +14,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/entry.h"
+#include "launcher/sys/file.h"
 #include "probe/mounts/inspector.h"
 #include "tests/support/access_list.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
@@ -208,6 +210,39 @@ TEST_F(MountsProgramTest, CapabilitiesListsAndAttributesAreNamed) {
   EXPECT_EQ(codes, (std::set<std::string>{"file_capability program", "access_list listed",
                                           "overlay_attribute layer"}))
       << "the group is root's";
+}
+
+// Eight threads, each of which finds its way down, a directory deeper than any stack, and more
+// findings and linked files than are kept.
+TEST_F(MountsProgramTest, TheMemoryIsBoundedHoweverLargeTheTree) {
+  constexpr int kDepth = 1500;
+  constexpr int kWays = 64;
+  constexpr int kFilesAWay = 100;
+  constexpr rlim_t kMaxBytes = 16U << 20U;
+  UniqueFd down = sys::Open(At("tree"), O_RDONLY | O_DIRECTORY).value();
+  for (int level = 0; level < kDepth; ++level) {
+    ASSERT_EQ(::mkdirat(down.get(), "d", 0755), 0);
+    down = sys::OpenNoFollow(down.get(), "d", O_RDONLY | O_DIRECTORY).value();
+  }
+  fs::create_directories(At("linked"));
+  for (int way = 0; way < kWays; ++way) {
+    const std::string bottom = Text("tree/way-", way, "/1/2/3/4/5/6/7/8/9/10/11/12");
+    for (int file = 0; file < kFilesAWay; ++file) {
+      const std::string name = Text(bottom, "/file-with-two-names-", file);
+      Put(name, "x");
+      HardLink(name, Text("linked/", way, "-", file));
+    }
+  }
+  // Of its own: heap, stacks and what its libraries write.
+  const Outcome ran = Mounts({"--json", "--threads", "8", "tree"}, [] {
+    constexpr rlim_t kStack = 256U << 10U;
+    constexpr struct rlimit kStacks = {kStack, kStack};
+    constexpr struct rlimit kData = {kMaxBytes, kMaxBytes};
+    if (::setrlimit(RLIMIT_STACK, &kStacks) != 0 || ::setrlimit(RLIMIT_DATA, &kData) != 0)
+      ::_exit(90);
+  });
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  EXPECT_TRUE(json::accept(ran.out));
 }
 
 TEST_F(MountsProgramTest, ADirectoryOnTheWayThatOthersMayWriteIsAFindingOfEveryPolicy) {

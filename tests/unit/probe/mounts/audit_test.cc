@@ -292,6 +292,30 @@ TEST_F(AuditTest, TheDepthBoundIsExact) {
   EXPECT_EQ(report.findings[0].code, Code::kTooDeep);
 }
 
+TEST_F(AuditTest, TheBoundOfAPathIsExact) {
+  constexpr std::size_t kNameBytes = 255;
+  const std::string name(kNameBytes, 'd');
+  UniqueFd last = MakeDeep(kMaxPathBytes / (kNameBytes + 1), name);
+  EXPECT_EQ(Audit().standing, Standing::kSafe);
+  ASSERT_EQ(::mkdirat(last.get(), "d", 0755), 0);
+  Report report = Audit();
+  EXPECT_EQ(report.standing, Standing::kUnknown);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].code, Code::kTooDeep);
+}
+
+// In a layer of an overlay, a file that has a size alone may stand for another one.
+TEST_F(AuditTest, AFileWithASizeAloneIsAskedWhatItStandsFor) {
+  for (const char* name : {"tree/stands-for", "tree/sparse"}) {
+    Put(name, "");
+    ASSERT_EQ(::truncate(At(name).c_str(), 4096), 0);
+  }
+  TASKCELL_REQUIRE(
+      ::setxattr(At("tree/stands-for").c_str(), "user.overlay.metacopy", "", 0, 0) == 0,
+      "needs user attributes on the file system of /tmp");
+  EXPECT_EQ(FoundIn(Audit()), (Found{{"stands-for", {"overlay_attribute"}}}));
+}
+
 TEST_F(AuditTest, TheEntryBoundIsExact) {
   for (int i = 0; i < 600; ++i) Put(Text("tree/", i % 7, "/", i), "");
   AuditRequest request = Request();
