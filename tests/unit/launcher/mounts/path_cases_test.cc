@@ -5,14 +5,18 @@
 // published under a name and that are tested elsewhere:
 //   hard links   at the top, inside          SnapshotTest.HardLinksAreLeftOutAtTheTopAndInside
 //                exchanged after the check   JudgeRaceTest (race), HardLink
+//                written through one         PathrsTest.OpensWhatWasAskedFor: never with O_TRUNC
 //                legitimate sets             SnapshotLinksTest.FilesWithAllTheirNamesInside...
 //                the other name is gone      AuditTest.AFileWhoseOtherNameIsGoneIsPlainAgain
-//                more than can be looked at  SnapshotTest.DirectoryOverTheEntryBound..., AuditTest
+//                more than can be looked at  IncidentRowsTest.PastTheBound..., AuditTest
 //   bind mounts  of a directory, of a file   SnapshotLinksTest.AMountOverAFileOrADirectory...
 //                loops and mazes             MountsProgramTest.AMazeOfBindMountsEnds
 //                served by somebody          MountsProgramTest.AFileSystemThatHangs...
-//   special      FIFO, socket, device        SnapshotTest.SpecialFilesAreNeverOpenedForReading
+//                on a layer of an overlay    IncidentRowsTest.WhatIsPlainOnAnOverlay...
+//   special      FIFO, socket                SnapshotTest.SpecialFilesAreNeverOpenedForReading
+//                device, by way of /proc     IncidentRowsTest.ADevice..., .AFileOfProc...
 //   names        newline, escapes, any bytes AuditTest.NamesOfAnyBytesAreKeptAsTheyAre
+//                below a directory           ResolveTest, PathrsTest (unit, launcher/sys)
 //   sources      changed while they are used StoredSnapshotTest.ACopyInUseStaysWhile...
 //                that cannot be read         SnapshotTest.UnreadableFileIsLeftOut
 //   renames      of every level              SnapshotRaceTest, JudgeRaceTest (race)
