@@ -43,6 +43,14 @@ _ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs
     Program("unit_launcher_mounts", ("tmp_on", kind), "-*.FileThatKeepsChangingIsLeftOut"),
     Program("unit_probe_mounts", ("tmp_on", kind), "-*.EveryCodeHasItsTextsAndStandsInTheManual:" + _BOUNDS)))
 
+# Of these, for the boot that is part of every run, what most depends on a file system: how it counts links, whether what is
+# mounted can be told apart, whether a lease tells of writers.
+_BRIEFLY_ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "maze") for program in (
+    Program("unit_launcher_mounts", ("tmp_on", kind), ":".join([
+        "SnapshotTest.HardLinks*", "SnapshotLinksTest.SymbolicLinks*", "SnapshotLinksTest.FilesWithAll*",
+        "SnapshotLinksTest.AMountOver*", "PathCasesTest.ASubvolume*", "StoredSnapshotTest.ACopyInTheMiddle*"])),
+    Program("unit_probe_mounts", ("tmp_on", kind), "AuditTest.HardLinksThat*:AuditTest.EverySymbolicLink*")))
+
 # What needs no more of a host than busybox; elsewhere only what needs more is run.
 _ALSO_WITH_BUSYBOX = ":".join([
     "GatewayModeTest.*", "*.TheProgramRunsUnprivilegedWithoutGroups", "*.RootBecomesNobody", "*.StatusesAreAsDocumented",
@@ -68,7 +76,7 @@ VARIANTS = {
     "mini-backports": dataclasses.replace(_MINI, kernel="bookworm-backports"),
     "unified": Variant(
         "unified",
-        programs=_EVERYWHERE + (
+        programs=_EVERYWHERE + _BRIEFLY_ON_EACH_FILE_SYSTEM + (
             Program("integration_launcher_cgroup", ("scope", "alice"), _WITHOUT_ROOT),
             Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
             Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX + ":" + _READS_SOURCES),
