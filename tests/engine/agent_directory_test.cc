@@ -17,6 +17,7 @@
 #include "launcher/base/text.h"
 #include "tests/engine/task_fixture.h"
 #include "tests/race/swapper.h"
+#include "tests/support/without_openat2.h"
 
 namespace taskcell::test {
 namespace {
@@ -102,6 +103,7 @@ class AgentDirectoryRaceTest : public AgentDirectoryTest,
     // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread
     const char* rounds = ::getenv("TASKCELL_RACE_ROUNDS");
     if (rounds != nullptr) return std::atoi(rounds);
+    if (IsWithoutOpenat2()) return 10;
     return std::string_view(TASK_ENGINE) == "docker" ? 10 : 85;
   }
 
