@@ -35,6 +35,16 @@ constexpr DeniedCallRule kRules[] = {
     {"getsockopt SO_PEERPIDFD", {EPERM}},
     {"prlimit64 init", {EPERM}},
     {"setrlimit CORE", {EPERM}},
+    // Memory that no limit counts.
+    {"mmap MAP_HUGETLB", {EPERM}},
+    {"memfd_create MFD_HUGETLB", {EPERM}},
+    {"shmget SHM_HUGETLB", {EPERM}},
+    // What would be left behind on files of the host.
+    {"fchmod S_ISUID", {EPERM}},
+    {"fchmod S_ISGID", {EPERM}},
+    {"openat S_ISUID", {EPERM}},
+    {"openat2", {ENOSYS, EPERM}},  // the mode is behind a pointer
+    {"fcntl F_SETLEASE", {EPERM}},
     // Kernel surface.
     {"bpf", {EPERM}},
     {"perf_event_open", {EPERM}},
@@ -47,6 +57,7 @@ constexpr DeniedCallRule kRules[] = {
     {"socket AF_PACKET", {EPERM}},
     {"socket AF_VSOCK", {EPERM}},
     {"socket AF_NETLINK audit", {EPERM}},
+    {"socket SCTP", {EPERM}},
     {"ioctl TIOCSTI", {EPERM}},
     {"ioctl TIOCLINUX", {EPERM}},
     // The machine.

@@ -5,6 +5,7 @@
 #include <linux/reboot.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -106,6 +107,11 @@ constexpr long kClone3 = 435;
 constexpr long kPidfdGetfd = 438;
 constexpr long kProcessMadvise = 440;
 constexpr long kIoUringSetup = 425;
+constexpr long kOpenAt2 = 437;
+
+constexpr uint64_t kSetUserId = 04755;
+constexpr uint64_t kSetGroupId = 02755;
+constexpr uint64_t kSegmentOfHugePages = 04000;  // SHM_HUGETLB
 
 uint64_t Self() { return static_cast<uint64_t>(sys::OwnPid()); }
 
@@ -168,6 +174,11 @@ int32_t Socket() {
 
 int32_t SocketAlgorithm() {
   return TrySyscall(SYS_socket, AF_ALG, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+}
+
+int32_t SocketStreamControl() {
+  constexpr uint64_t kSctp = 132;
+  return TrySyscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, kSctp);
 }
 
 int32_t SocketVirtualMachine() {
@@ -256,6 +267,21 @@ constexpr Attempt kAttempts[] = {
     {"getsockopt SO_PEERPIDFD", PeerPidfd},
     {"prlimit64 init", LimitInit},
     {"setrlimit CORE", SetCoreLimit},
+    // Where nothing denies one of these it fails as well: no length, no name, no descriptor.
+    {"mmap MAP_HUGETLB",
+     [] {
+       return TrySyscall(SYS_mmap, 0, 0, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
+                         kNoDescriptor, 0);
+     }},
+    {"memfd_create MFD_HUGETLB", [] { return TrySyscall(SYS_memfd_create, 0, MFD_HUGETLB); }},
+    {"shmget SHM_HUGETLB",
+     [] { return TrySyscall(SYS_shmget, IPC_PRIVATE, 0, kSegmentOfHugePages | IPC_CREAT); }},
+    {"fchmod S_ISUID", [] { return TrySyscall(SYS_fchmod, kNoDescriptor, kSetUserId); }},
+    {"fchmod S_ISGID", [] { return TrySyscall(SYS_fchmod, kNoDescriptor, kSetGroupId); }},
+    {"openat S_ISUID",
+     [] { return TrySyscall(SYS_openat, kNoDescriptor, 0, O_CREAT | O_WRONLY, kSetUserId); }},
+    {"openat2", [] { return TrySyscall(kOpenAt2, kNoDescriptor, 0, 0, 0); }},
+    {"fcntl F_SETLEASE", [] { return TrySyscall(SYS_fcntl, kNoDescriptor, F_SETLEASE, F_UNLCK); }},
     {"bpf", [] { return TrySyscall(SYS_bpf, kNoDescriptor, 0, 0); }},
     {"perf_event_open", [] { return TrySyscall(SYS_perf_event_open, 0, 0, 0, kNoDescriptor, 0); }},
     {"userfaultfd", [] { return TrySyscall(SYS_userfaultfd, O_CLOEXEC | 1); }},  // UFFD_USER_MODE
@@ -267,6 +293,7 @@ constexpr Attempt kAttempts[] = {
     {"socket AF_ALG", SocketAlgorithm},
     {"socket AF_PACKET", Socket<AF_PACKET, 0>},
     {"socket AF_VSOCK", SocketVirtualMachine},
+    {"socket SCTP", SocketStreamControl},
     {"socket AF_NETLINK audit", Socket<AF_NETLINK, 9>},  // NETLINK_AUDIT
     {"ioctl TIOCSTI", Terminal<0x5412>},
     {"ioctl TIOCLINUX", Terminal<0x541c>},

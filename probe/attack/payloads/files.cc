@@ -1,5 +1,6 @@
 // Files of the host that no cell shows, and files of the cell that it must not change.
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -78,6 +79,35 @@ Attempted UseLeakedWorkingDirectory(const Targets& targets) {
   return {ENOENT, "no path leads out of the working directory"};
 }
 
+constexpr int kSetIdMode = 06755;
+
+// Without a name, so that nothing is left of it.
+Attempted MakeSetIdFile(const Targets& targets) {
+  return Of(Call(SYS_openat, AT_FDCWD, targets.scratch.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC,
+                 kSetIdMode));
+}
+
+Attempted MakeSetIdFileByOpenAt2(const Targets& targets) {
+  struct open_how how = {};
+  how.flags = O_TMPFILE | O_WRONLY | O_CLOEXEC;
+  how.mode = kSetIdMode;
+  return Of(Call(SYS_openat2, AT_FDCWD, targets.scratch.c_str(), &how, sizeof how));
+}
+
+Attempted AddSetIdBits(const Targets& targets) {
+  int64_t file = OpenFile(targets.scratch, O_TMPFILE | O_WRONLY);
+  if (file < 0) return Of(file, targets.scratch);
+  return Of(Call(SYS_fchmod, file, kSetIdMode));
+}
+
+Attempted LeaseFile(const Targets& targets) {
+  std::string path = targets.scratch + "/leased";
+  int64_t file = OpenFile(path, O_CREAT | O_RDONLY);
+  if (file < 0) return Of(file, path);
+  (void)Call(SYS_unlinkat, AT_FDCWD, path.c_str(), 0);
+  return Of(Call(SYS_fcntl, file, F_SETLEASE, F_RDLCK));
+}
+
 constexpr Payload kPayloads[] = {
     {"host-file", kTopic, "read a file of the host", Control::kUser, {ENOENT}, ReadHostFile},
     {"host-file-by-link",
@@ -111,6 +141,30 @@ constexpr Payload kPayloads[] = {
      Control::kUser,
      {ENOENT},
      UseLeakedWorkingDirectory},
+    {"set-id-file",
+     kTopic,
+     "make a set-user-id file, for other users to run where the directory is the host's",
+     Control::kUser,
+     {EPERM},
+     MakeSetIdFile},
+    {"set-id-file-by-openat2",
+     kTopic,
+     "hide the mode of such a file behind openat2's pointer",
+     Control::kUser,
+     {ENOSYS},
+     MakeSetIdFileByOpenAt2},
+    {"set-id-bits",
+     kTopic,
+     "give a file of its own the set-user-id bit",
+     Control::kUser,
+     {EPERM},
+     AddSetIdBits},
+    {"lease",
+     kTopic,
+     "take a lease, which keeps whoever opens the file on the host waiting",
+     Control::kUser,
+     {EPERM},
+     LeaseFile},
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Bombs. Each is bounded by itself in count and time, a little past the limit it is to break.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -109,6 +111,19 @@ Attempted FillFileInMemory(const Targets& targets) {
     if (!written.ok()) return {written.error().err, Text("after ", size)};
   }
   return {};
+}
+
+constexpr uint64_t kHugePage = uint64_t{2} << 20U;
+
+Attempted MakeFileOfHugePages(const Targets& /*targets*/) {
+  return Of(Call(SYS_memfd_create, "bomb", MFD_CLOEXEC | MFD_HUGETLB));
+}
+
+Attempted MakeSegmentOfHugePages(const Targets& /*targets*/) {
+  int64_t segment = Call(SYS_shmget, IPC_PRIVATE, kHugePage, IPC_CREAT | SHM_HUGETLB | 0600);
+  // Outside it would stay.
+  if (segment >= 0) (void)Call(SYS_shmctl, segment, IPC_RMID, 0);
+  return Of(segment);
 }
 
 // A file that is larger than what may be kept of it in memory: each page is brought in by being
@@ -291,6 +306,24 @@ constexpr Payload kPayloads[] = {
      // EPERM: the quota of its uid, which is not the gateway's.
      {-SIGKILL, EMFILE, EPERM},
      FillPipes},
+    {"huge-pages",
+     kTopic,
+     "take huge pages, which no memory limit counts",
+     Control::kUser,
+     {EPERM},
+     Make<SYS_mmap, 0, kHugePage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, ~0ULL, 0>},
+    {"huge-page-file",
+     kTopic,
+     "make a file of huge pages",
+     Control::kUser,
+     {EPERM},
+     MakeFileOfHugePages},
+    {"huge-page-segment",
+     kTopic,
+     "make a shared segment of huge pages",
+     Control::kRoot,
+     {EPERM},
+     MakeSegmentOfHugePages},
     {"disk-bomb",
      kTopic,
      "write more into a file system than its size",

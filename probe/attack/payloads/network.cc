@@ -143,6 +143,8 @@ Attempted AddAddress(const Targets& /*targets*/) {
 constexpr Control kOutsideRoot = Control::kNamespace;
 constexpr int kNetlinkAudit = 9;
 
+constexpr int kUdpLite = 136;
+
 constexpr Payload kPayloads[] = {
     {"host-loopback",
      kTopic,
@@ -174,6 +176,12 @@ constexpr Payload kPayloads[] = {
      kOutsideRoot,
      {EPERM},
      OpenSocket<AF_INET, SOCK_RAW, IPPROTO_ICMP>},
+    {"other-protocol",
+     kTopic,
+     "open a socket of a protocol no job needs (UDP-Lite)",
+     Control::kUser,
+     {EPERM},
+     OpenSocket<AF_INET, SOCK_DGRAM, kUdpLite>},
     {"packet-socket",
      kTopic,
      "open a packet socket",
