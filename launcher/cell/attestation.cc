@@ -94,6 +94,9 @@ void RestFields(Io& io, Value& seen) {
     each.Number(descriptor.mode);
     each.Number(descriptor.access);
     each.Number(descriptor.filesystem);
+    each.Number(descriptor.device);
+    each.Flag(descriptor.terminal);
+    each.Flag(descriptor.receives);
   });
   io.List(seen.processes, kMaxItems, [](auto& each, auto& process) {
     each.Number(process.pid);

@@ -63,6 +63,9 @@ struct DescriptorSeen {
   uint32_t mode = 0;        // st_mode
   uint32_t access = 0;      // O_RDONLY, O_WRONLY, O_RDWR or O_PATH
   uint64_t filesystem = 0;  // fstatfs f_type, 0 where there is none
+  uint64_t device = 0;      // st_rdev
+  bool terminal = false;    // it has terminal modes
+  bool receives = false;    // a socket by which something may still come in
 };
 
 struct ProcessSeen {  // one process of the cell beside init

@@ -7,6 +7,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/cell/compare_parts.h"
+#include "launcher/cell/standard_stream.h"
 
 namespace taskcell::cell {
 namespace {
@@ -54,13 +55,6 @@ void CompareNetwork(const CellPlan& plan, const InsideAttestation& seen, Mismatc
   CompareRoutes(seen, found);
 }
 
-// 0, 1 and 2 are whatever the caller or the engine gave: a terminal, a pipe, a plain file. A
-// directory among them would be a way to the host's files.
-bool IsStream(const DescriptorSeen& descriptor) {
-  return descriptor.fd >= 0 && descriptor.fd <= 2 && descriptor.access != O_PATH &&
-         !S_ISDIR(descriptor.mode) && !S_ISBLK(descriptor.mode);
-}
-
 bool IsLimitFile(const DescriptorSeen& descriptor) {
   bool cgroup =
       descriptor.filesystem == CGROUP_SUPER_MAGIC || descriptor.filesystem == CGROUP2_SUPER_MAGIC;
@@ -70,7 +64,14 @@ bool IsLimitFile(const DescriptorSeen& descriptor) {
 void CompareDescriptors(const InsideAttestation& seen, Mismatches& found) {
   bool gate = false;
   for (const DescriptorSeen& descriptor : seen.descriptors) {
-    if (IsStream(descriptor) || IsLimitFile(descriptor)) continue;
+    if (descriptor.fd >= 0 && descriptor.fd <= 2) {
+      std::string fault = StreamFault(descriptor, seen.landlock_abi > 0);
+      if (fault.empty()) continue;
+      found.Add(Text("descriptor:", descriptor.fd), "a file, pipe or terminal",
+                Text(Printable(descriptor.target), ", which ", fault));
+      continue;
+    }
+    if (IsLimitFile(descriptor)) continue;
     if (descriptor.fd > 2 && S_ISSOCK(descriptor.mode) && !gate) {
       gate = true;
       continue;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/socket.h"
+#include "launcher/sys/stream.h"
+#include "launcher/sys/terminal.h"
 
 namespace taskcell::init {
 namespace {
@@ -72,10 +75,14 @@ Status AddDescriptor(int directory, int fd, cell::InsideAttestation& seen) {
   cell::DescriptorSeen descriptor;
   descriptor.fd = fd;
   descriptor.target = TRY(sys::ReadLink(directory, Text(fd)));
-  descriptor.mode = TRY(sys::Stat(descriptor.fd)).st_mode;
+  struct stat status = TRY(sys::Stat(descriptor.fd));
+  descriptor.mode = status.st_mode;
+  descriptor.device = status.st_rdev;
   descriptor.access = TRY(sys::AccessMode(descriptor.fd));
   Result<sys::FileSystem> file_system = sys::FileSystemOf(descriptor.fd);
   if (file_system.ok()) descriptor.filesystem = file_system->type;
+  descriptor.terminal = S_ISCHR(status.st_mode) && sys::TerminalModes(descriptor.fd).has_value();
+  descriptor.receives = S_ISSOCK(status.st_mode) && sys::MayReceive(descriptor.fd);
   seen.descriptors.push_back(std::move(descriptor));
   return Ok();
 }

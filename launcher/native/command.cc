@@ -4,11 +4,15 @@
 #include <string>
 
 #include "launcher/base/text.h"
+#include "launcher/cell/standard_stream.h"
 #include "launcher/native/launch.h"
 #include "launcher/native/message.h"
 #include "launcher/native/report.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/landlock.h"
 #include "launcher/sys/self.h"
+#include "launcher/sys/stream.h"
+#include "launcher/sys/terminal.h"
 
 namespace taskcell::native {
 namespace {
@@ -32,19 +36,38 @@ std::string RefusalText(const cell::Refusal& refusal, const std::string& program
   return text;
 }
 
+// What the caller gave as standard stream `fd`.
+Result<cell::DescriptorSeen> LookAtStream(int fd, const struct stat& status) {
+  cell::DescriptorSeen stream;
+  stream.fd = fd;
+  stream.mode = status.st_mode;
+  stream.device = status.st_rdev;
+  stream.access = TRY(sys::AccessMode(fd));
+  Result<sys::FileSystem> file_system = sys::FileSystemOf(fd);
+  if (file_system.ok()) stream.filesystem = file_system->type;
+  stream.terminal = S_ISCHR(status.st_mode) && sys::TerminalModes(fd).has_value();
+  stream.receives = S_ISSOCK(status.st_mode) && sys::MayReceive(fd);
+  return stream;
+}
+
+Status CheckStreams() {
+  constexpr const char* kStreams[] = {"standard input", "standard output", "standard error"};
+  for (int fd = 0; fd <= 2; ++fd) {
+    Result<struct stat> status = sys::Stat(fd);
+    if (!status.ok()) continue;  // closed
+    cell::DescriptorSeen stream = TRY(LookAtStream(fd, status.value()));
+    std::string fault = cell::StreamFault(stream, sys::LandlockAbi() > 0);
+    if (fault.empty()) continue;
+    return Error(Kind::kUsage,
+                 Text(kStreams[fd], " ", fault, ": give it a file, a pipe or /dev/null"));
+  }
+  return Ok();
+}
+
 // Before anything is opened here: a number the caller gave nothing for must not come to mean a
 // descriptor of ours.
 Status CheckDescriptors(const std::vector<FileOption>& files) {
-  constexpr const char* kStreams[] = {"standard input", "standard output", "standard error"};
-  for (int fd = 0; fd <= 2; ++fd) {
-    Result<struct stat> info = sys::Stat(fd);
-    if (info.ok() && S_ISDIR(info->st_mode)) {
-      return Error(Kind::kUsage,
-                   Text(kStreams[fd],
-                        " is a directory, by which a cell would reach what is outside: "
-                        "give it a file, a pipe or /dev/null"));
-    }
-  }
+  TRY(CheckStreams());
   for (const FileOption& file : files) {
     if (sys::AccessMode(file.fd).ok()) continue;
     return Error(Kind::kUsage, Text("--file '", Printable(file.target), "': descriptor ", file.fd,

@@ -38,6 +38,11 @@ Result<std::optional<std::size_t>> ReceiveNow(int fd, std::span<char> buffer) {
   }
 }
 
+bool MayReceive(int fd) {
+  char byte = 0;
+  return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
 Result<std::optional<std::size_t>> SendNow(int fd, std::string_view data) {
   while (true) {
     ssize_t sent = ::send(fd, data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

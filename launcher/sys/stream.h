@@ -19,6 +19,10 @@ Result<std::optional<UniqueFd>> AcceptNow(int listener);
 // recv(MSG_DONTWAIT), EINTR retried; 0 when the peer has ended its side.
 Result<std::optional<std::size_t>> ReceiveNow(int fd, std::span<char> buffer);
 
+// True unless the socket `fd` is at its end: nothing is queued in it and nothing can come any more.
+// Takes nothing out of it. True as well where it cannot be told.
+bool MayReceive(int fd);
+
 // send(MSG_DONTWAIT | MSG_NOSIGNAL), EINTR retried; may take less than all.
 Result<std::optional<std::size_t>> SendNow(int fd, std::string_view data);
 

@@ -1,11 +1,13 @@
 // Native cells on kernels and under filters that lack a call: they work without it or refuse by
 // name, and never run weaker in silence.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <linux/landlock.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -13,6 +15,7 @@
 #include <cerrno>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/landlock.h"
 #include "tests/support/launch.h"
 #include "tests/support/syscall_faults.h"
 
@@ -128,6 +131,28 @@ TEST_F(DegradedNativeTest, WithoutLandlockTheCellRunsAndItsOtherWallsHold) {
   Outcome ran = Without({{SYS_landlock_create_ruleset, EOPNOTSUPP}});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out, "ran\n");
+}
+
+// A directory that lies ready in a socket would be the host's root (CVE-2024-21626).
+TEST_F(DegradedNativeTest, WithoutLandlockASocketThatReceivesIsNoStandardStream) {
+  auto run = [this](bool landlock, bool ended) {
+    RunOptions options;
+    options.in_child = [landlock, ended] {
+      int ends[2];
+      if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) ::_exit(90);
+      if (ended && ::shutdown(ends[0], SHUT_RD) != 0) ::_exit(91);
+      if (::dup2(ends[0], STDIN_FILENO) < 0 || ::fcntl(ends[1], F_SETFD, 0) != 0) ::_exit(92);
+      if (!landlock && !InstallFaults({{SYS_landlock_create_ruleset, ENOSYS}})) ::_exit(93);
+    };
+    return Launch({"--", "/bin/echo", "ran"}, options);
+  };
+  Outcome refused = run(false, false);
+  EXPECT_EQ(refused.status, 125) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("standard input is a socket"));
+  EXPECT_EQ(refused.out, "");
+  EXPECT_EQ(run(false, true).out, "ran\n") << "as systemd's journal";
+  TASKCELL_REQUIRE(sys::LandlockAbi() > 0, "needs Landlock");
+  EXPECT_EQ(run(true, false).out, "ran\n");
 }
 
 TEST_F(DegradedNativeTest, WithoutSignalsByPidfdAProgramIsStillEndedInTime) {

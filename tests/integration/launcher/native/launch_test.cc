@@ -106,6 +106,32 @@ TEST_F(NativeLaunchTest, ACallerInRootsGroupIsToldSoAndWhatToDo) {
   EXPECT_THAT(ran.err, AllOf(HasSubstr("your group is root's"), HasSubstr("--regid GROUP")));
 }
 
+TEST_F(NativeLaunchTest, OnlyStreamsAreTakenAsStandardStreams) {
+  const std::string file = MakeFile("input", "x");
+  struct Case {
+    std::string path;
+    int flags;
+    std::string reason;  // empty: it is taken
+  };
+  for (const Case& each : {Case{file, O_RDONLY, ""}, Case{"/dev/zero", O_RDWR, ""},
+                           Case{file, O_PATH, "O_PATH"}, Case{"/", O_RDONLY, "is a directory"},
+                           Case{"/proc/1/status", O_RDONLY, "kernel's own (proc)"},
+                           Case{"/proc/self/ns/net", O_RDONLY, "kernel's own (nsfs)"},
+                           Case{"/dev/ptmx", O_RDWR, "is a device"}}) {
+    RunOptions options;
+    options.in_child = [&each] {
+      int opened = ::open(each.path.c_str(), each.flags | O_NOCTTY | O_CLOEXEC);
+      if (opened < 0 || ::dup2(opened, STDIN_FILENO) < 0) ::_exit(90);
+    };
+    Outcome ran = Launch({"--", "/bin/echo", "ran"}, options);
+    EXPECT_EQ(ran.status, each.reason.empty() ? 0 : 125) << each.path << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(each.reason)) << each.path;
+    if (each.reason.empty()) continue;
+    EXPECT_THAT(ran.err, HasSubstr("give it a file, a pipe or /dev/null")) << each.path;
+    EXPECT_EQ(ran.out, "") << each.path;
+  }
+}
+
 TEST_F(NativeLaunchTest, StatusesAreAsDocumented) {
   EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "exit 7"}).status, 7);
   EXPECT_EQ(Launch({"--", "/bin/sh", "-c", "kill -ABRT $$"}).status, 134);

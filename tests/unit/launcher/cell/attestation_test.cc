@@ -27,7 +27,7 @@ InsideAttestation SampleAttestation() {
   seen.limits.pids = LimitsSeen::kUnlimited;
   seen.interfaces = {{"lo", 0x49}};
   seen.routes = "Iface";
-  seen.descriptors = {{3, "socket:[1]", 0140777, 2, 0x534f434b}};
+  seen.descriptors = {{3, "socket:[1]", 0140777, 2, 0x534f434b, 7, true, true}};
   seen.processes = {{7, "sh"}};
   seen.devices = {{"/dev/null", 020666, 0x103}};
   seen.namespaces[6] = {4, 4026531837};
@@ -51,6 +51,9 @@ TEST(AttestationTest, ItComesBackAsItWasSent) {
   EXPECT_FALSE(back->limits.memory_and_swap_bytes.has_value());
   EXPECT_EQ(back->limits.pids, LimitsSeen::kUnlimited);
   EXPECT_EQ(back->descriptors.at(0).target, "socket:[1]");
+  EXPECT_EQ(back->descriptors.at(0).device, 7U);
+  EXPECT_TRUE(back->descriptors.at(0).terminal);
+  EXPECT_TRUE(back->descriptors.at(0).receives);
   EXPECT_EQ(back->processes.at(0).pid, 7);
   EXPECT_EQ(back->processes.at(0).name, "sh");
   EXPECT_EQ(back->devices.at(0).path, "/dev/null");
