@@ -1,5 +1,6 @@
 #include "launcher/init/job_run.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/init/relay.h"
+#include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/self.h"
@@ -192,7 +194,12 @@ Status RunJob(cell::Job job, Witness witness, Gate& gate) {
                      job.foreground,
                      witness.usage(),
                      [] { return sys::SignalAll(SIGKILL); }};
+  UniqueFd terminal;
   Status done = [&]() -> Status {
+    // A job that closes its standard streams has not left its terminal: were nobody to have it
+    // open, the other side would read an end and hang it up.
+    if (job.stdio == cell::JobStdio::kTerminal)
+      terminal = TRY(sys::Open("/dev/pts/0", O_RDWR | O_NOCTTY));
     const std::string refusal = TRY(witness.Become(job));
     if (!refusal.empty()) return gate.Send(FrameType::kRefused, refusal);
     return SuperviseJob(running, gate);

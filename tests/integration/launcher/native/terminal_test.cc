@@ -350,6 +350,14 @@ TEST_F(OwnTerminalTest, NothingCanBeTypedIntoItFromInside) {
   std::filesystem::remove(file);
 }
 
+TEST_F(OwnTerminalTest, AProgramThatClosesItsStreamsKeepsItsTerminalAndItsStatus) {
+  OnTerminal shell({"/bin/sh", "-c",
+                    WithTty("exec 0<&- 1>&- 2>&-; sleep 0.3; echo still >/dev/tty; exit 4") +
+                        "; echo status:$?"});
+  EXPECT_THAT(shell.ScreenUntil("status:"),
+              testing::AllOf(HasSubstr("still"), HasSubstr("status:4")));
+}
+
 TEST_F(OwnTerminalTest, WithoutATerminalItIsRefused) {
   Outcome ran = test::Run({Program("taskcell-launch"), "--tty", "--", "/bin/echo", "ran"});
   EXPECT_EQ(ran.status, 125);
