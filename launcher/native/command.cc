@@ -1,6 +1,7 @@
 #include "launcher/native/command.h"
 
 #include <cerrno>
+#include <csignal>
 #include <string>
 
 #include "launcher/base/text.h"
@@ -10,6 +11,7 @@
 #include "launcher/native/report.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/landlock.h"
+#include "launcher/sys/privilege.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/stream.h"
 #include "launcher/sys/terminal.h"
@@ -92,6 +94,15 @@ int RefuseCommandLine(const Error& error, const std::string& report) {
 }
 
 int RunCommand(const Options& options) {
+  if (options.dies_with_parent) {
+    const int32_t parent = sys::ParentPid();
+    Status set = sys::SetParentDeathSignal(SIGKILL);
+    if (!set.ok()) {
+      PrintMessage(set.error());
+      return kExitFailed;
+    }
+    if (sys::ParentPid() != parent) return kExitFailed;  // it died meanwhile: nobody reads why
+  }
   Status given = CheckDescriptors(options.files);
   if (!given.ok()) {
     PrintMessage(given.error());

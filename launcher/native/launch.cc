@@ -27,9 +27,10 @@
 namespace taskcell::native {
 namespace {
 
-constexpr std::initializer_list<int> kPassedSignals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-constexpr std::initializer_list<int> kSignalsAtTerminal = {SIGTERM, SIGINT, SIGHUP, SIGQUIT,
-                                                           SIGWINCH};
+constexpr std::initializer_list<int> kPassedSignals = {SIGTERM, SIGINT,  SIGHUP,
+                                                       SIGQUIT, SIGUSR1, SIGUSR2};
+constexpr std::initializer_list<int> kSignalsAtTerminal = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
+                                                           SIGUSR1, SIGUSR2, SIGWINCH};
 
 std::string TermOfCaller() {
   const char* term = ::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): one thread

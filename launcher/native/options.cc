@@ -36,6 +36,7 @@ enum Letter : int {
   kOutputSize,
   kTerminal,
   kKillAfter,
+  kDieWithParent,
   kNet,
   kHostname,
   kEnvironment,
@@ -75,6 +76,7 @@ constexpr struct option kLong[] = {
     {"output-size", required_argument, nullptr, kOutputSize},
     {"tty", no_argument, nullptr, kTerminal},
     {"kill-after", required_argument, nullptr, kKillAfter},
+    {"die-with-parent", no_argument, nullptr, kDieWithParent},
     {"net", required_argument, nullptr, kNet},
     {"hostname", required_argument, nullptr, kHostname},
     {"env", required_argument, nullptr, kEnvironment},
@@ -243,6 +245,9 @@ Status Take(int letter, std::string_view value, Options& options) {
       return Ok();
     case kHostRoot:
       options.host_root = true;
+      return Ok();
+    case kDieWithParent:
+      options.dies_with_parent = true;
       return Ok();
     case kReadOnly:
       options.binds.push_back(ParseBind(value, false));

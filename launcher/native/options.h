@@ -51,6 +51,7 @@ struct Options {
   TimeLimit time_limit;
   uint64_t output_bytes = 0;  // of standard output and error together; 0: not counted
   bool terminal = false;      // the program gets a terminal of its own
+  bool dies_with_parent = false;
   std::string hostname = "taskcell";
   std::vector<std::string> environment;  // NAME=VALUE, in order
   std::string working_directory = "/workspace";

@@ -42,6 +42,7 @@ class Supervisor {
   Result<bool> Turn();
   Result<bool> TakeMessage();
   Status PassSignal();
+  void BeginGrace();
   Status Send(int signal);
   int LeftMs() const;
   Result<bool> EndAtDeadline();
@@ -54,8 +55,9 @@ class Supervisor {
   Streams& streams_;
   uint64_t start_us_;
   uint64_t grace_us_;
-  uint64_t deadline_us_ = 0;  // 0: none
-  bool rests_ = false;        // it has nothing to do for a while
+  uint64_t deadline_us_ = 0;   // 0: none
+  bool asked_to_end_ = false;  // by the caller's signal: the deadline is that of the grace period
+  bool rests_ = false;         // it has nothing to do for a while
   Outcome outcome_;
 };
 
@@ -70,7 +72,17 @@ int Supervisor::LeftMs() const {
 Status Supervisor::PassSignal() {
   int signal = TRY(sys::TakeSignal(signals_));
   if (signal == SIGWINCH) streams_.TakeWindowSize();
-  return signal == 0 || signal == SIGWINCH ? Ok() : Send(signal);
+  if (signal == 0 || signal == SIGWINCH) return Ok();
+  if (signal == SIGTERM || signal == SIGHUP) BeginGrace();
+  return Send(signal);
+}
+
+// What does not end when the caller asks it to is killed as after the time limit.
+void Supervisor::BeginGrace() {
+  if (asked_to_end_ || outcome_.timed_out) return;
+  asked_to_end_ = true;
+  uint64_t until_us = sys::MonotonicUs() + grace_us_;
+  if (deadline_us_ == 0 || until_us < deadline_us_) deadline_us_ = until_us;
 }
 
 Status Supervisor::Send(int signal) {
@@ -83,6 +95,10 @@ Status Supervisor::Send(int signal) {
 // Asks the job to end first. Then kills the cell from outside (init is PID 1, with it goes the
 // whole pid namespace), and it is over.
 Result<bool> Supervisor::EndAtDeadline() {
+  if (asked_to_end_) {
+    TRY(Kill());
+    return true;
+  }
   if (!outcome_.timed_out && grace_us_ > 0) {
     outcome_.timed_out = true;
     deadline_us_ = sys::MonotonicUs() + grace_us_;
@@ -248,6 +264,7 @@ int ExitStatus(const Outcome& outcome) {
     if (outcome.refusal->stage != "exec") return kExitFailed;
     return outcome.refusal->err == ENOENT ? kExitNotFound : kExitCannotExecute;
   }
+  if (outcome.killed) return kExitSignalBase + SIGKILL;
   if (outcome.exit.signal != 0) return kExitSignalBase + outcome.exit.signal;
   return outcome.exit.code;
 }

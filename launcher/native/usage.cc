@@ -21,6 +21,7 @@ limits (defaults in brackets)
   --output-size SIZE       end the program when it prints more; status 123 [any]
   --timeout TIME           end the program after TIME, such as 10s; status 124 [none]
   --kill-after TIME        from its SIGTERM until everything is killed [2s]
+  --die-with-parent        end with the process that started this
 root and mounts
   --host-root              the host's /usr, libraries and a few files of /etc [this]
   --rootfs DIR             this directory instead, read-only

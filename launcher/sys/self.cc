@@ -94,6 +94,8 @@ Status SetStatusFlags(int fd, int flags) {
 
 int32_t OwnPid() { return ::getpid(); }
 
+int32_t ParentPid() { return ::getppid(); }
+
 Status CloseOnExec(int fd) {
   if (::fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return Failure(Text("fcntl F_SETFD (fd ", fd, ")"));
   return Ok();

@@ -54,6 +54,8 @@ Status SetStatusFlags(int fd, int flags);
 
 // getpid(2).
 int32_t OwnPid();
+// getppid(2).
+int32_t ParentPid();
 
 // fcntl(F_SETFD, FD_CLOEXEC): fails when `fd` is not open.
 Status CloseOnExec(int fd);

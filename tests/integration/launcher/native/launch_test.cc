@@ -273,6 +273,41 @@ TEST_F(NativeLaunchTest, SignalsReachTheProgram) {
       143);
 }
 
+TEST_F(NativeLaunchTest, TheUsersOwnSignalsReachTheProgramToo) {
+  for (int signal : {SIGUSR1, SIGUSR2}) {
+    auto send = [signal](pid_t launcher) { ::kill(launcher, signal); };
+    EXPECT_EQ(WhileItRuns(Command({"--", "/bin/sh", "-c",
+                                   "trap 'exit 43' USR1 USR2; echo ready; "
+                                   "while :; do sleep 0.1; done"}),
+                          *user_, send),
+              43);
+  }
+}
+
+TEST_F(NativeLaunchTest, AProgramDeafToTheCallersSignalIsKilledAfterItsGrace) {
+  const std::vector<std::string> command =
+      Command({"--kill-after=300ms", ReportOption(), "--", "/bin/sh", "-c",
+               "trap '' TERM HUP INT; echo ready; sleep 30; exit 5"});
+  for (int signal : {SIGTERM, SIGHUP}) {
+    auto send = [signal](pid_t launcher) { ::kill(launcher, signal); };
+    EXPECT_EQ(WhileItRuns(command, *user_, send), 137) << signal;
+    EXPECT_THAT(Report(), AllOf(HasSubstr(R"("status":137)"), HasSubstr(R"("timed_out":false)")));
+  }
+}
+
+TEST_F(NativeLaunchTest, OnlyWhereAskedTheCellEndsWithWhoStartedIt) {
+  auto kill = [](pid_t parent) { ::kill(parent, SIGKILL); };
+  const std::string program = Program("taskcell-launch");
+  const std::string rest = " -- /bin/sh -c 'echo ready; sleep 5' & wait";
+  auto elapsed = [&](const std::string& option) {
+    auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(WhileItRuns({"/bin/sh", "-c", program + option + rest}, *user_, kill), 137);
+    return std::chrono::steady_clock::now() - start;
+  };
+  EXPECT_GE(elapsed(""), std::chrono::seconds(5)) << "control";
+  EXPECT_LT(elapsed(" --die-with-parent"), std::chrono::seconds(5));
+}
+
 TEST_F(NativeLaunchTest, ASignalThatIsIgnoredAtTheStartStaysIgnoredByLauncherAndProgram) {
   auto hang_up = [](pid_t launcher) { ::kill(launcher, SIGHUP); };
   std::vector<std::string> command =
@@ -307,6 +342,7 @@ TEST_F(NativeLaunchTest, AKilledLauncherLeavesNoProcessAndItsCgroupGoesWithTheNe
   constexpr int kTries = 50;
   for (int run = 0; run < kTries && CellCgroups() != before; ++run)
     EXPECT_EQ(Launch({"--", "/bin/true"}).status, 0);
+  EXPECT_EQ(CellCgroups(), before);
 }
 
 TEST_F(NativeLaunchTest, BackgroundProcessesEndWithTheProgramAndOrphansAreReaped) {
