@@ -39,7 +39,11 @@ class OutputTest : public testing::TestWithParam<Command> {
     gateway::TaskRow task;
     task.id = kTask;
     ASSERT_TRUE(ledger->Start(task).ok());
-    ASSERT_TRUE(ledger->Finish(kTask, gateway::TaskState::kDone, "ok", "", 1).ok());
+    gateway::TaskEnd end;
+    end.state = gateway::TaskState::kDone;
+    end.code = "ok";
+    end.ended_ms = 1;
+    ASSERT_TRUE(ledger->Finish(kTask, end).ok());
   }
 
   // The command with `in_child` having arranged its streams.
