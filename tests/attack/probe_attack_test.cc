@@ -69,6 +69,8 @@ const std::map<std::string, std::set<std::string>> kLacking = {
     {"device-mapper", {"ENOENT"}},
     {"device-memory", {"ENOENT", "EPERM"}},
     {"device-tunnel", {"ENOENT"}},
+    {"huge-page-segment", {"ENOMEM", "EPERM"}},
+    {"huge-pages", {"ENOMEM"}},  // none set aside
     {"io-uring", {"ENOSYS", "EPERM"}},  // kernel.io_uring_disabled
     {"kernel-crypto", {"EAFNOSUPPORT", "ENOENT"}},
     {"modprobe-path", {"ENOENT"}},

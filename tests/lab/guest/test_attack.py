@@ -24,6 +24,7 @@ class _Attacked(Case):
         for module in MODULES:
             subprocess.run(["modprobe", "-q", module], check=False)
         self.write_for_the_test("/proc/sys/kernel/perf_event_paranoid", "2")
+        self.write_for_the_test("/proc/sys/vm/nr_hugepages", "64")
 
     def attack(self, *names):
         """The report's rows by name, after none of them was an escape and each of `shown_here` was shown."""
