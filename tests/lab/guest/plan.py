@@ -38,9 +38,15 @@ _PROBE = Program("integration_probe_program")
 _BOUNDS = ("*.TheDepthBoundIsExact:*.WideAndDeepTreesAreWalkedWholeByFewDescriptors:*.TreesDeeperThanAnyPathAreWalked*:"
            "*.TheEntryBoundIsExact:*.MoreLinkedFilesThanAreKeptAreNamedByASecondWalk")
 
+
+def _unless_held(kind, mark="-"):
+    """A test that holds a write still waits for itself where nobody may read a file meanwhile (XFS, btrfs): ext4 shows it."""
+    return "" if kind == "ext4" else mark + "StoredSnapshotTest.ACopyInTheMiddle*"
+
+
 # Without the one that needs copies to take long: where files share blocks they are over before anybody can interfere.
 _ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "maze") for program in (
-    Program("unit_launcher_mounts", ("tmp_on", kind), "-*.FileThatKeepsChangingIsLeftOut"),
+    Program("unit_launcher_mounts", ("tmp_on", kind), "-*.FileThatKeepsChangingIsLeftOut" + _unless_held(kind, ":")),
     Program("unit_probe_mounts", ("tmp_on", kind), "-*.EveryCodeHasItsTextsAndStandsInTheManual:" + _BOUNDS)))
 
 # Of these, for the boot that is part of every run, what most depends on a file system: how it counts links, whether what is
@@ -48,7 +54,7 @@ _ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs
 _BRIEFLY_ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "maze") for program in (
     Program("unit_launcher_mounts", ("tmp_on", kind), ":".join([
         "SnapshotTest.HardLinks*", "SnapshotLinksTest.SymbolicLinks*", "SnapshotLinksTest.FilesWithAll*",
-        "SnapshotLinksTest.AMountOver*", "PathCasesTest.ASubvolume*", "StoredSnapshotTest.ACopyInTheMiddle*"])),
+        "SnapshotLinksTest.AMountOver*", "PathCasesTest.ASubvolume*", "StoredSnapshotTest.ACopyInTheMiddle*"]) + _unless_held(kind)),
     Program("unit_probe_mounts", ("tmp_on", kind), "AuditTest.HardLinksThat*:AuditTest.EverySymbolicLink*")))
 
 # What needs no more of a host than busybox; elsewhere only what needs more is run.
