@@ -109,6 +109,7 @@ TEST_F(InputsTest, ALauncherThatIsKilledLeavesNoFileWithAGivenContent) {
   for (long number = 0; number < kPastTheLast; ++number) all.push_back(number);
   const std::string program = Program("taskcell-launch");
   auto become = [&] {
+    EnterDelegatedCgroup(user_->uid);
     UniqueFd fd = sys::Open(source, O_RDONLY).value();
     UniqueFd null = sys::Open("/dev/null", O_WRONLY).value();
     bool ready = sys::PlaceDescriptor(fd.get(), 99).ok() &&
