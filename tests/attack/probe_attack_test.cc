@@ -70,7 +70,7 @@ const std::map<std::string, std::set<std::string>> kLacking = {
     {"device-memory", {"ENOENT", "EPERM"}},
     {"device-tunnel", {"ENOENT"}},
     {"huge-page-segment", {"ENOMEM", "EPERM"}},
-    {"huge-pages", {"ENOMEM"}},  // none set aside
+    {"huge-pages", {"ENOMEM"}},         // none set aside
     {"io-uring", {"ENOSYS", "EPERM"}},  // kernel.io_uring_disabled
     {"kernel-crypto", {"EAFNOSUPPORT", "ENOENT"}},
     {"modprobe-path", {"ENOENT"}},
