@@ -1,13 +1,11 @@
 #include "gateway/task/host_job.h"
 
-#include <algorithm>
 #include <array>
-#include <memory>
 #include <utility>
 
 #include "gateway/runtimes/stream.h"
+#include "gateway/task/relay.h"
 #include "gateway/task/stream_sink.h"
-#include "gateway/task/watch.h"
 #include "launcher/base/text.h"
 #include "launcher/gate/gate_host.h"
 #include "launcher/sys/socket.h"
@@ -16,9 +14,6 @@
 namespace taskcell::gateway {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::seconds kHandOverWait{10};
 constexpr int kGateNumber = 3;
 constexpr int kDirectoryNumber = 4;
 
@@ -53,19 +48,8 @@ Result<Evidence> RunHostJob(const std::string& program, int directory_fd, cell::
   if (!process.ok()) return std::move(process).error().Coded("transport_failed");
   gate::GateHost gate = TRY(gate::GateHost::Open(std::move(process->gate)));
   StreamReader reader(terms.runtime, terms.max_turns, StreamReader::Tools::kAny);
-  StreamSink sink(reader);
-  {
-    std::unique_ptr<JobWatch> watch =
-        TRY(JobWatch::Start(gate, nullptr, terms.cancel_fd, terms.max_turns));
-    TRY(gate.HandOver(job, std::min(Clock::now() + kHandOverWait, terms.deadline)));
-    Result<gate::JobEnd> end = gate.Pump(sink, terms.deadline);
-    if (end.ok()) {
-      evidence.end = std::move(end).value();
-    } else {
-      evidence.transport_error = end.error().text;
-    }
-    evidence.cancelled = watch->cancelled();
-  }
+  TRY(RelayJob({gate, nullptr, job, reader, terms.max_turns, terms.deadline, terms.cancel_fd},
+               evidence));
   (void)gate.Done();  // ignoring: it ends everything all the same when the gate is gone
   // Not killed: it goes when all of the job is gone, or its own time for that is over.
   (void)process->child.Wait();  // ignoring: how it ended adds nothing
