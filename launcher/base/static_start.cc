@@ -87,7 +87,8 @@ void BeginProgram(int argc, char** argv, char** environment) {
 // The canary of the stack protector, whose first byte is 0 so that no string contains it, and what
 // saved code addresses are mixed with: at fixed places of the thread's block.
 [[gnu::always_inline]] inline void SetGuards() {
-  const auto* random = static_cast<const uint64_t*>(_dl_random);
+  uint64_t random[2];  // a copy: the kernel's lie at any address
+  __builtin_memcpy(random, _dl_random, sizeof random);
   constexpr uint64_t kFirstByte = 0xff;
   asm volatile("movq %0, %%fs:0x28" : : "r"(random[0] & ~kFirstByte));
   asm volatile("movq %0, %%fs:0x30" : : "r"(random[1]));
