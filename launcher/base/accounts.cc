@@ -25,6 +25,18 @@ std::optional<uint32_t> UserId(std::string_view passwd, std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<uint32_t> LoginGroup(std::string_view passwd, uint32_t uid) {
+  std::string number = std::to_string(uid);
+  for (std::string_view entry : Split(passwd, '\n')) {
+    std::vector<std::string_view> fields = Split(entry, ':');
+    if (fields.size() < 4 || fields[2] != number) continue;
+    std::optional<uint64_t> gid = ParseUnsigned(fields[3]);
+    if (!gid || *gid > UINT32_MAX) return std::nullopt;
+    return static_cast<uint32_t>(*gid);
+  }
+  return std::nullopt;
+}
+
 std::optional<uint32_t> OwnGroup(std::string_view passwd, std::string_view group, uint32_t uid) {
   std::string number = std::to_string(uid);
   std::string_view name;

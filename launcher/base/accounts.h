@@ -13,6 +13,9 @@ std::string LoginName(std::string_view passwd, uint32_t uid);
 // The uid of the login name `name` in a passwd(5) text. Pure.
 std::optional<uint32_t> UserId(std::string_view passwd, std::string_view name);
 
+// The login group of `uid` in a passwd(5) text. Pure.
+std::optional<uint32_t> LoginGroup(std::string_view passwd, uint32_t uid);
+
 // The login group of `uid` where nobody else is in it, by a passwd(5) and a group(5) text: what
 // that group may write, only its user may. None where there is no such user, group or certainty.
 // Pure.

@@ -8,7 +8,7 @@
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kAttestationTag = 0x35544154;  // "TAT5"
+constexpr uint32_t kAttestationTag = 0x36544154;  // "TAT6"
 constexpr std::size_t kMaxItems = 4096;           // of any one list
 constexpr std::size_t kMaxPathText = 8192;        // paths, also as /proc shows them (escaped)
 
@@ -62,6 +62,7 @@ void ProcessFields(Io& io, Value& seen) {
   io.Number(seen.witness_nofile);
   io.Number(seen.witness_core);
   io.Number(seen.witness_file_bytes);
+  SettingsFields(io, seen.settings);
 }
 
 template <typename Io, typename Value>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/base/result.h"
+#include "launcher/cell/job_settings.h"
 
 namespace taskcell::cell {
 
@@ -119,6 +120,7 @@ struct InsideAttestation {
   uint64_t witness_nofile = 0;  // RLIMIT_NOFILE, RLIMIT_CORE and RLIMIT_FSIZE of the witness
   uint64_t witness_core = 0;
   uint64_t witness_file_bytes = LimitsSeen::kUnlimited;
+  SettingsSeen settings;  // of the witness
   std::string mountinfo;  // /proc/self/mountinfo, whole
   std::vector<MountSeen> mounts;
   std::vector<TmpfsSeen> tmpfs;

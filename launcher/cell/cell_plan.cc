@@ -9,7 +9,7 @@
 namespace taskcell::cell {
 namespace {
 
-constexpr uint32_t kPlanTag = 0x344c5054;  // "TPL4"
+constexpr uint32_t kPlanTag = 0x354c5054;  // "TPL5"
 constexpr std::size_t kIdLength = 32;
 constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::size_t kMaxHostnameBytes = 63;
@@ -39,6 +39,7 @@ void Fields(Io& io, Value& plan) {
     each.Number(mount.device);
     each.Number(mount.inode);
     each.Flag(mount.writable);
+    each.Flag(mount.follows_links);
   });
   io.List(plan.tmpfs, kMaxPlannedMounts, [](auto& each, auto& tmpfs) {
     each.String(tmpfs.target, kMaxPathBytes);
@@ -61,6 +62,7 @@ void Fields(Io& io, Value& plan) {
   io.String(plan.working_directory, kMaxPathBytes);
   io.String(plan.filter, kMaxFilterBytes);
   io.Flag(plan.keyring_may_stay);
+  io.Flag(plan.proc_is_subset);
   io.List(plan.image_environment, kMaxImageEnvironment, kStringItem<kMaxNameBytes>);
 }
 

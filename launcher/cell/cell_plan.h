@@ -34,6 +34,7 @@ struct PlannedMount {
   uint64_t device = 0;  // st_dev
   uint64_t inode = 0;   // st_ino
   bool writable = false;
+  bool follows_links = true;  // false: no symbolic link in it is followed (nosymfollow)
 };
 
 struct PlannedTmpfs {
@@ -95,6 +96,9 @@ struct CellPlan {
   // Native cells: where no session keyring of the cell's own can be had, its caller's. The filter
   // denies every call that would use it.
   bool keyring_may_stay = false;
+  // Native cells: /proc shows processes alone (subset=pid), also where the kernel gives a whole
+  // one.
+  bool proc_is_subset = false;
   // Names the image sets in the environment of PID 1 (its ENV); none of it reaches the job.
   std::vector<std::string> image_environment;
 };

@@ -155,6 +155,7 @@ std::vector<Mismatch> Compare(const CellPlan& plan, Engine engine, const Attesta
   Mismatches found;
   CompareProcess(plan, engine, seen, found);
   CompareWitness(plan, seen.inside, found);
+  CompareSettings(engine, seen.inside.settings, found);
   CompareMounts(plan, engine, seen.inside, found);
   CompareLimits(plan.limits, seen.inside.limits, seen.outside.limits, found);
   CompareInventory(seen.inside, found);

@@ -30,6 +30,7 @@ class MountComparison {
   void CompareRoot();
   void ComparePlanned(const PlannedMount& planned);
   void CompareTmpfs(const PlannedTmpfs& planned);
+  void CompareProc();
   void CompareRest();
   void CompareUnplanned(const Mounted& mount);
 
@@ -55,6 +56,7 @@ void MountComparison::Run() {
   CompareRoot();
   for (const PlannedMount& planned : plan_.mounts) ComparePlanned(planned);
   for (const PlannedTmpfs& planned : plan_.tmpfs) CompareTmpfs(planned);
+  CompareProc();
   CompareRest();
 }
 
@@ -135,11 +137,21 @@ void MountComparison::ComparePlanned(const PlannedMount& planned) {
     return found_.Add(field, wanted, "a deleted file");
   }
   if (!CompareOptions(*mount, !planned.writable, true, field) || engine_ != Engine::kNative) return;
-  for (std::string_view option : {"nosuid", "nodev"}) {
+  for (std::string_view option : {"nosuid", "nodev", "nosymfollow"}) {
+    if (option == "nosymfollow" && planned.follows_links) continue;
     if (!HasMountOption(mount->line.options, option)) {
       found_.Add(field, std::string(option), mount->line.options);
     }
   }
+}
+
+// A whole /proc where its processes alone were asked for; the other way round the launcher says so.
+void MountComparison::CompareProc() {
+  if (engine_ != Engine::kNative || !plan_.proc_is_subset) return;
+  auto proc = std::find_if(mounts_.begin(), mounts_.end(),
+                           [](const Mounted& each) { return each.line.mount_point == "/proc"; });
+  if (proc == mounts_.end() || HasMountOption(proc->line.super_options, "subset=pid")) return;
+  found_.Add("proc", "subset=pid", proc->line.super_options);
 }
 
 uint64_t MountComparison::TmpfsSize(const std::string& target) const {
@@ -209,8 +221,9 @@ const PlannedMount* MountComparison::PlannedAbove(const std::string& target) con
 // The launcher takes a directory with the file systems mounted below it, under the same attributes;
 // of an engine nothing of the kind was asked.
 std::string WhyNotSubmount(const PlannedMount& above, const MountInfoLine& line) {
-  for (std::string_view option : {"nosuid", "nodev", "ro"}) {
+  for (std::string_view option : {"nosuid", "nodev", "ro", "nosymfollow"}) {
     if (option == "ro" && above.writable) continue;
+    if (option == "nosymfollow" && above.follows_links) continue;
     if (!HasMountOption(line.options, option)) return Text("mounted without ", option);
   }
   return line.optional_fields.empty() ? "" : line.optional_fields[0];

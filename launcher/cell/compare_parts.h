@@ -30,6 +30,8 @@ void CompareProcess(const CellPlan& plan, Engine engine, const Attestation& seen
                     Mismatches& found);
 // The witness's rows, its filter, Landlock and limits.
 void CompareWitness(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found);
+// What the job is left of its caller's settings.
+void CompareSettings(Engine engine, const SettingsSeen& seen, Mismatches& found);
 // Root, planned mounts, tmpfs, and whatever else is mounted.
 void CompareMounts(const CellPlan& plan, Engine engine, const InsideAttestation& seen,
                    Mismatches& found);

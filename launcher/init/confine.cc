@@ -16,8 +16,8 @@
 #include "launcher/base/mount_info.h"
 #include "launcher/base/text.h"
 #include "launcher/cell/cell_plan.h"
+#include "launcher/init/settings.h"
 #include "launcher/sys/file.h"
-#include "launcher/sys/job_control.h"
 #include "launcher/sys/landlock.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/seccomp_install.h"
@@ -122,16 +122,19 @@ Result<std::vector<std::string>> WritableMounts(std::string_view mountinfo) {
   return writable;
 }
 
-Status ConfineSelf(const Confinement& confinement, std::string_view& stage) {
+Status ConfineSelf(const Confinement& confinement, std::string_view& stage,
+                   cell::SettingsSeen& seen) {
   stage = "rlimit";
   TRY(ApplyLimits(confinement));
   TRY(DieBeforeInit());
-  stage = "modes";
-  TRY(sys::ResetModes());
+  stage = "settings";
+  TRY(ApplySettings());
   stage = "no_new_privs";
   TRY(sys::SetNoNewPrivileges());
   stage = "landlock";
   TRY(ApplyLandlock(confinement));
+  stage = "settings";
+  seen = TRY(ReadSettings());
   stage = "seccomp";
   seccomp::Program filter = seccomp::DefaultFilter();
   if (!confinement.filter.empty()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/base/result.h"
+#include "launcher/cell/job_settings.h"
 
 namespace taskcell::init {
 
@@ -25,13 +26,15 @@ struct Confinement {
 Result<std::vector<std::string>> WritableMounts(std::string_view mountinfo);
 
 // Puts the calling process, the one that will be the job, under its confinement for good: limits
-// (no core files), an oom_score_adj that makes it die before init, Landlock, no_new_privs and the
-// seccomp filter. It has its 0, 1 and 2 by now. `stage` names the step that failed.
+// (no core files), an oom_score_adj that makes it die before init, ApplySettings, Landlock,
+// no_new_privs and the seccomp filter. It has its 0, 1 and 2 by now. `stage` names the step that
+// failed. `seen` is read last before the filter, which may forbid to ask.
 //
 // Landlock: everything visible can be read and executed; written only what WritableMounts names,
 // the terminal and the harmless devices, and the regular files the job was given as 0, 1 and 2. No
 // abstract socket and no process outside (init) can be reached (ABI 6).
-Status ConfineSelf(const Confinement& confinement, std::string_view& stage);
+Status ConfineSelf(const Confinement& confinement, std::string_view& stage,
+                   cell::SettingsSeen& seen);
 
 // After ConfineSelf, once the job is known: TCP connections go to `port` alone, where the kernel's
 // Landlock knows ports. Binding is left free: nothing but the cell itself can reach its loopback,

@@ -22,6 +22,7 @@ constexpr std::size_t kMaxRows = 256;
 constexpr std::size_t kMaxNameBytes = 64;
 
 struct Findings {
+  cell::SettingsSeen settings;
   std::vector<cell::DeniedCall> calls;
   uint32_t seccomp_mode = 0;
   uint64_t nofile = 0;
@@ -41,6 +42,7 @@ void Fields(Io& io, Value& findings) {
   io.Number(findings.nofile);
   io.Number(findings.core);
   io.Number(findings.file_bytes);
+  cell::SettingsFields(io, findings.settings);
   io.Number(findings.usage.user_us);
   io.Number(findings.usage.system_us);
 }
@@ -86,9 +88,10 @@ class Life {
   Status Do() {
     TRY(TakeStreams(stdio_, streams_, stage_));
     streams_ = JobStreams();
-    TRY(ConfineSelf(confinement_, stage_));
+    cell::SettingsSeen settings;
+    TRY(ConfineSelf(confinement_, stage_, settings));
     stage_ = "witness";
-    TRY(Testify());
+    TRY(Testify(settings));
     stage_ = "job";
     std::string bytes = TRY(sys::ReadAll(orders_.get(), cell::kMaxJobBytes));
     if (bytes.empty()) return Ok();  // there is none: init was told so, or is gone
@@ -96,8 +99,9 @@ class Life {
     return ExecuteJob(job, confinement_.landlock_abi, report_.get(), stage_);
   }
 
-  Status Testify() {
+  Status Testify(const cell::SettingsSeen& settings) {
     Findings findings = TRY(Look(confinement_));
+    findings.settings = settings;
     cell::WireWriter writer;
     Fields(writer, findings);
     std::string report(1, kFindingsReport);
@@ -137,12 +141,20 @@ Result<Witness> Witness::Start(const Confinement& confinement, cell::JobStdio st
         .Live();
   }
   return Witness(std::move(cloned.child), std::move(relay), std::move(report.read_end),
-                 std::move(orders.write_end), confinement.landlock_abi);
+                 std::move(orders.write_end), confinement);
 }
 
 Status Witness::Testify(cell::InsideAttestation& seen) {
   std::string report = TRY(ReadReport(report_.get(), kWitnessTimeoutMs));
   if (report.starts_with(kRefusalReport)) return RefusalIn(report);
+  if (!report.starts_with(kFindingsReport) && has_own_filter_) {
+    return Error(
+        Kind::kConfig,
+        "the profile kills what the cell's own start needs, which is to ask for its limits "
+        "and its filter's mode (prlimit64, prctl), to read and write, and to try what is "
+        "denied. Let the profile answer those with an error (SCMP_ACT_ERRNO) or allow them; "
+        "with SCMP_ACT_LOG in place of the killing the kernel's log names the call");
+  }
   if (!report.starts_with(kFindingsReport)) {
     return Error(Kind::kViolation, "the witness died before it could report");
   }
@@ -156,6 +168,7 @@ Status Witness::Testify(cell::InsideAttestation& seen) {
   seen.witness_nofile = findings.nofile;
   seen.witness_core = findings.core;
   seen.witness_file_bytes = findings.file_bytes;
+  seen.settings = findings.settings;
   seen.landlock_abi = landlock_abi_;
   // The witness reports only after every step of its confinement succeeded.
   seen.landlock_applied = landlock_abi_ > 0;

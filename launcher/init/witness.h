@@ -44,18 +44,21 @@ class Witness {
   const sys::Usage& usage() const { return usage_; }
 
  private:
-  Witness(sys::Child child, Relay relay, UniqueFd report, UniqueFd orders, int landlock_abi)
+  Witness(sys::Child child, Relay relay, UniqueFd report, UniqueFd orders,
+          const Confinement& confinement)
       : child_(std::move(child)),
         relay_(std::move(relay)),
         report_(std::move(report)),
         orders_(std::move(orders)),
-        landlock_abi_(landlock_abi) {}
+        landlock_abi_(confinement.landlock_abi),
+        has_own_filter_(!confinement.filter.empty()) {}
 
   sys::Child child_;
   Relay relay_;
   UniqueFd report_;
   UniqueFd orders_;
   int landlock_abi_;
+  bool has_own_filter_;
   sys::Usage usage_;
 };
 

@@ -127,6 +127,25 @@ Result<CellRoot> CellRoot::FromDirectory(MountSource directory) {
   return CellRoot(std::move(directory.tree), false);
 }
 
+// In a directory of the host that the cell may write to, what is made to mount on would stay.
+Status CellRoot::CheckMayMake(const std::string& target) const {
+  const Attached* innermost = nullptr;
+  for (const Attached& each : attached_) {
+    if (!cell::IsAtOrBelow(target, each.target)) continue;
+    if (innermost == nullptr || each.target.size() > innermost->target.size()) innermost = &each;
+  }
+  if (innermost == nullptr || innermost->writable_source.empty()) return Ok();
+  return Error(
+      Kind::kConfig,
+      Text("target '", Printable(target), "' does not exist in what --bind-rw shows at '",
+           Printable(innermost->target),
+           "', and the launcher makes nothing in a directory of the host. Make it there: mkdir -p ",
+           Printable(innermost->writable_source),
+           Printable(std::string_view(target).substr(innermost->target.size())),
+           " (for a file: an empty file)"),
+      ENOENT);
+}
+
 Status CellRoot::Make(const std::string& path, cell::EntryKind kind) {
   EntryMaker maker(fd());
   return kind == cell::EntryKind::kDirectory ? maker.Directory(path) : maker.File({path, ""});
@@ -135,6 +154,7 @@ Status CellRoot::Make(const std::string& path, cell::EntryKind kind) {
 Result<UniqueFd> CellRoot::OpenTarget(const std::string& target, cell::EntryKind kind) {
   Result<UniqueFd> opened = sys::OpenAt2(fd(), target, O_PATH, kResolveInRoot);
   if (!opened.ok() && opened.error().err == ENOENT && may_create_) {
+    TRY(CheckMayMake(target));
     Status made = Make(target, kind);
     if (!made.ok()) return ExplainTarget(std::move(made).error(), target, true);
     opened = sys::OpenAt2(fd(), target, O_PATH, kResolveInRoot);
@@ -148,7 +168,8 @@ Result<UniqueFd> CellRoot::OpenTarget(const std::string& target, cell::EntryKind
                                           : "not a directory, a directory is mounted there"));
 }
 
-Status CellRoot::Attach(const std::string& target, cell::EntryKind kind, int tree) {
+Status CellRoot::Attach(const std::string& target, cell::EntryKind kind, int tree,
+                        const std::string& writable_source) {
   for (const std::string& own : own_mounts_) {
     if (!cell::IsAtOrBelow(own, target)) continue;
     return Error(Kind::kConfig,
@@ -157,7 +178,9 @@ Status CellRoot::Attach(const std::string& target, cell::EntryKind kind, int tre
                  EEXIST);
   }
   UniqueFd place = TRY(OpenTarget(target, kind));
-  return sys::AttachMount(tree, place.get()).With(Text("'", Printable(target), "'"));
+  TRY(sys::AttachMount(tree, place.get()).With(Text("'", Printable(target), "'")));
+  attached_.push_back({target, writable_source});
+  return Ok();
 }
 
 Status CellRoot::AttachTmpfs(const cell::PlannedTmpfs& tmpfs) {

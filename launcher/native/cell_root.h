@@ -24,8 +24,10 @@ class CellRoot {
   // Attaches a detached mount at the absolute path `target`, which is made where the root is ours
   // and it is missing. CRITICAL: no symbolic link is ever followed on the way, so an image cannot
   // redirect a mount; a target that is one, or is reached through one, is refused by name. So is
-  // one that would cover a mount the host root consists of.
-  Status Attach(const std::string& target, cell::EntryKind kind, int tree);
+  // one that would cover a mount the host root consists of. `writable_source` is the host's name of
+  // what the tree shows where it can be written to: nothing is ever made in it.
+  Status Attach(const std::string& target, cell::EntryKind kind, int tree,
+                const std::string& writable_source = {});
 
   // Opens `target` (O_PATH), making it where that is allowed.
   Result<UniqueFd> OpenTarget(const std::string& target, cell::EntryKind kind);
@@ -39,10 +41,17 @@ class CellRoot {
  private:
   CellRoot(UniqueFd fd, bool may_create) : fd_(std::move(fd)), may_create_(may_create) {}
   Status Make(const std::string& path, cell::EntryKind kind);
+  Status CheckMayMake(const std::string& target) const;
+
+  struct Attached {
+    std::string target;
+    std::string writable_source;
+  };
 
   UniqueFd fd_;
   bool may_create_;
   std::vector<std::string> own_mounts_;  // where pieces of the host are
+  std::vector<Attached> attached_;
 };
 
 // Makes all missing directories on the way to `path` (relative to `dir_fd`, no links followed) and

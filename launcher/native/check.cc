@@ -17,6 +17,7 @@
 #include "launcher/native/own_program.h"
 #include "launcher/native/request.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/landlock.h"
 #include "launcher/sys/process.h"
 
 namespace taskcell::native {
@@ -44,6 +45,8 @@ class Lines {
     passed_ = false;
     Print("-", what, why);
   }
+  // What a cell does without.
+  void Note(std::string_view what, std::string_view text) { Print("-", what, text); }
   // `done`, or why not.
   void Add(std::string_view what, const Result<std::string>& done) {
     if (done.ok()) return Pass(what, done.value());
@@ -144,6 +147,15 @@ void CheckCell(const Options& options, Lines& lines) {
   PrintLimits(outcome, lines);
 }
 
+void CheckLandlock(Lines& lines) {
+  constexpr std::string_view kName = "landlock";
+  const int abi = sys::LandlockAbi();
+  if (abi > 0) return lines.Pass(kName, Text("ABI ", abi));
+  lines.Note(kName,
+             "not there: the kernel lacks it (Linux 5.13, and landlock among its lsm= list), or a "
+             "filter forbids it; cells do without this second wall");
+}
+
 // Standard output is the cell's too; what the breaker prints there is dropped.
 Result<UniqueFd> TakeOutput() {
   UniqueFd output = TRY(sys::Duplicate(STDOUT_FILENO));
@@ -163,6 +175,7 @@ int RunCheck(const Options& options) {
   Lines lines(output->get());
   lines.Add("ids", CheckIds(options));
   CheckPlaces(lines);
+  CheckLandlock(lines);
   CheckCell(options, lines);
   if (lines.written().ok()) return lines.passed() ? 0 : 1;
   PrintMessage(lines.written().error());

@@ -18,7 +18,9 @@
 #include "launcher/native/mount_source.h"
 #include "launcher/native/proc_tree.h"
 #include "launcher/native/stage.h"
+#include "launcher/native/stream_files.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/job_control.h"
 #include "launcher/sys/mount.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/process.h"
@@ -57,6 +59,7 @@ class Child {
   Status Exec();
 
   const DetachedMount* FindDetached(const std::string& target) const;  // nullptr: none
+  std::string SourceOf(const std::string& target) const;
   bool KeepsIds() const { return orders_.outside.way == MapWay::kOwn; }
 
   const ChildOrders& orders_;
@@ -64,6 +67,7 @@ class Child {
   std::optional<Handover> cgroup_;  // none: only to be tried
   std::vector<DeviceNode> devices_;
   std::vector<MountSource> mounts_;
+  std::vector<StreamFile> streams_;
   std::optional<HostRoot> host_root_;
   std::optional<MountSource> root_directory_;
   std::optional<CellRoot> root_;
@@ -89,6 +93,8 @@ Status Child::WaitForIdMaps() {
 // same it is done last: till then the parent has made the cgroup, and nothing had to wait. What
 // was made here so far (mounts, not a page of the job's) counts as the parent's memory.
 Status Child::EnterCgroup() {
+  // A real-time process would stand above the limit on processor time.
+  TRY(sys::LeaveRealTime());
   cgroup_ = TRY(ReceiveHandover(orders_.channel));
   if (cgroup_) {
     for (const UniqueFd& entry : cgroup_->entries) TRY(cgroup::RunCgroup::Enter(entry.get()));
@@ -110,6 +116,7 @@ Status Child::StopPropagation() {
 // Everything that is opened on the host is opened here, still under the caller's own kernel ids.
 Status Child::TakeSources() {
   devices_ = TRY(TakeDevices());
+  streams_ = TRY(GuardStreams(plan_));
   MountTable mounts = TRY(MountTable::Read());
   if (plan_.root == cell::RootKind::kHost) {
     host_root_ = TRY(TakeHostRoot(plan_, mounts));
@@ -130,6 +137,13 @@ const DetachedMount* Child::FindDetached(const std::string& target) const {
     if (each.target == target) return &each;
   }
   return nullptr;
+}
+
+std::string Child::SourceOf(const std::string& target) const {
+  for (const cell::PlannedMount& mount : plan_.mounts) {
+    if (mount.target == target) return mount.source;
+  }
+  return {};
 }
 
 Status Child::BecomeInsideIds() {
@@ -160,7 +174,7 @@ Status Child::MakeRoot() {
 }
 
 Status Child::MakeProc() {
-  proc_ = TRY(MakeProcTree(*root_));
+  proc_ = TRY(MakeProcTree(*root_, plan_.proc_is_subset));
   if (proc_->subset) {
     ChildReport note;
     note.type = ChildReport::Type::kProcIsSubset;
@@ -186,7 +200,8 @@ Status Child::AttachPlanned() {
     if (item.tmpfs != nullptr) {
       TRY(root_->AttachTmpfs(*item.tmpfs));
     } else {
-      TRY(root_->Attach(item.mount->target, item.mount->kind, item.mount->tree.get()));
+      TRY(root_->Attach(item.mount->target, item.mount->kind, item.mount->tree.get(),
+                        item.mount->writable ? SourceOf(*item.target) : std::string()));
     }
   }
   TRY(MaskProcTree(*root_, *proc_));
@@ -204,6 +219,7 @@ Status Child::DropPrivileges() {
 Status Child::ArrangeDescriptors() {
   constexpr unsigned kFirst = 3;
   TRY(sys::CloseOnExecFrom(kFirst));
+  for (const StreamFile& stream : streams_) TRY(sys::PlaceDescriptor(stream.file.get(), stream.fd));
   if (orders_.output >= 0) TRY(sys::PlaceDescriptor(orders_.output, STDOUT_FILENO));
   if (orders_.errors >= 0) TRY(sys::PlaceDescriptor(orders_.errors, STDERR_FILENO));
   for (const InitLimitFile& file : cgroup_->limit_files) TRY(sys::KeepOnExec(file.fd.get()));

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
 #include "launcher/native/subordinate_ids.h"
 #include "launcher/sys/file.h"
@@ -30,6 +31,23 @@ Error NoRange(uid_t uid, std::string_view file) {
            file == "/etc/subuid" ? "--add-subuids" : "--add-subgids", " FIRST-LAST USER"));
 }
 
+// newuidmap and newgidmap serve a process only in the login group of its user.
+Status CheckLoginGroup() {
+  constexpr std::size_t kMaxPasswdBytes = std::size_t{4} << 20U;
+  Result<std::string> passwd = sys::ReadFile(AT_FDCWD, "/etc/passwd", kMaxPasswdBytes);
+  if (!passwd.ok()) return Ok();  // ignoring: the account may be elsewhere, and they will say
+  std::optional<uint32_t> login = LoginGroup(passwd.value(), ::getuid());
+  if (!login || *login == ::getgid()) return Ok();
+  return Error(Kind::kUnsupported,
+               Text("your group is ", ::getgid(),
+                    ", and newuidmap serves you only in the group of "
+                    "your account, ",
+                    *login,
+                    ": start this from there (not from newgrp or sg; as "
+                    "root: setpriv --reuid ",
+                    ::getuid(), " --regid ", *login, " --clear-groups), or use --userns=own"));
+}
+
 Result<OutsideIds> ChooseSubids(const cell::CellPlan& plan) {
   SubordinateIds granted = TRY(ReadSubordinateIds(::getuid()));
   if (granted.uids.empty()) return NoRange(::getuid(), "/etc/subuid");
@@ -44,6 +62,7 @@ Result<OutsideIds> ChooseSubids(const cell::CellPlan& plan) {
     return Error(Kind::kUnsupported,
                  "newuidmap and newgidmap are not in /usr/bin: install them (Debian: uidmap)");
   }
+  TRY(CheckLoginGroup());
   uint64_t pick = NumberOf(plan.run_id);
   return OutsideIds{MapWay::kSubids, PickId(granted.uids, pick), PickId(granted.gids, pick)};
 }

@@ -87,8 +87,8 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
     UniqueFd master = TRY(client.ReceiveTerminal());
     TRY(streams.TakeTerminal(std::move(master)));
   }
-  std::vector<std::string> left_open = TRY(VerifyCell(request.plan, cell, client));
-  TRY(CheckKeyring(cell, left_open));
+  Verified verified = TRY(VerifyCell(request.plan, cell, client));
+  TRY(CheckKeyring(cell, verified.left_open));
   files.RemoveNames();  // not earlier: what is mounted is compared as a file that is there
   Finished finished;
   finished.plan = request.plan;
@@ -105,7 +105,8 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   Watch watch{signals.fd.get(), options.time_limit, streams};
   finished.outcome = TRY(Supervise(cell, client, job, watch));
   finished.facts = {cell.outside().way,   cell.proc_is_subset(), !cell.cgroup().limits_cpu(),
-                    cell.keyring_stays(), options.output_bytes,  std::move(left_open)};
+                    cell.keyring_stays(), options.output_bytes,  std::move(verified.left_open),
+                    verified.landlock_abi};
   TRY(cell.cgroup().Remove());
   return finished;
 }

@@ -27,14 +27,18 @@ Status CheckSame(int fd, uint64_t device, uint64_t inode, cell::EntryKind kind) 
                                                                      : "it is not a plain file");
 }
 
-Status Guard(int tree, bool writable) {
-  return sys::SetMountAttributes(tree, kGuarded | (writable ? 0 : MOUNT_ATTR_RDONLY), 0, true);
+uint64_t Attributes(const cell::PlannedMount& mount) {
+  uint64_t attributes = kGuarded;
+  if (!mount.writable) attributes |= MOUNT_ATTR_RDONLY;
+  if (!mount.follows_links) attributes |= MOUNT_ATTR_NOSYMFOLLOW;
+  return attributes;
 }
 
-Result<UniqueFd> Clone(int fd, const std::string& path, const MountTable& mounts, bool writable) {
+Result<UniqueFd> Clone(int fd, const std::string& path, const MountTable& mounts,
+                       uint64_t attributes) {
   TRY(mounts.CheckShown(fd, path));
   UniqueFd tree = TRY(sys::CloneMount(fd, true));
-  TRY(Guard(tree.get(), writable));
+  TRY(sys::SetMountAttributes(tree.get(), attributes, 0, true));
   return tree;
 }
 
@@ -59,14 +63,15 @@ Result<MountSource> TakeDetached(const cell::PlannedMount& mount, const Detached
   UniqueFd tree =
       TRY(detached.file.empty() ? sys::Duplicate(detached.tree.get()) : CloneFile(detached));
   TRY(CheckSame(tree.get(), mount.device, mount.inode, mount.kind));
-  TRY(Guard(tree.get(), mount.writable));
-  return MountSource{mount.target, mount.kind, std::move(tree)};
+  TRY(sys::SetMountAttributes(tree.get(), Attributes(mount), 0, true));
+  return MountSource{mount.target, mount.kind, std::move(tree), mount.writable};
 }
 
 Result<MountSource> Take(const cell::PlannedMount& mount, const MountTable& mounts) {
   UniqueFd pin = TRY(PinSame(mount.source, mount.device, mount.inode, mount.kind));
   return MountSource{mount.target, mount.kind,
-                     TRY(Clone(pin.get(), mount.source, mounts, mount.writable))};
+                     TRY(Clone(pin.get(), mount.source, mounts, Attributes(mount))),
+                     mount.writable};
 }
 
 // Of the Filesystem Hierarchy Standard, without those the host root is made from.
@@ -119,11 +124,11 @@ Result<UniqueFd> PinRootDirectory(const cell::CellPlan& plan) {
 Result<MountSource> TakeRootDirectory(const cell::CellPlan& plan, const MountTable& mounts) {
   UniqueFd pin = TRY(PinRootDirectory(plan));
   return MountSource{"/", cell::EntryKind::kDirectory,
-                     TRY(Clone(pin.get(), plan.root_source, mounts, false))};
+                     TRY(Clone(pin.get(), plan.root_source, mounts, kGuarded | MOUNT_ATTR_RDONLY))};
 }
 
 Result<UniqueFd> CloneReadOnly(int fd, const std::string& path, const MountTable& mounts) {
-  return Clone(fd, path, mounts, false);
+  return Clone(fd, path, mounts, kGuarded | MOUNT_ATTR_RDONLY);
 }
 
 }  // namespace taskcell::native

@@ -17,6 +17,7 @@ struct MountSource {
   std::string target;
   cell::EntryKind kind = cell::EntryKind::kDirectory;
   UniqueFd tree;
+  bool writable = false;
 };
 
 // A mount of the plan that stands nowhere in a mount tree: `tree` is attached itself at `target`,

@@ -3,9 +3,10 @@
 #include <getopt.h>
 
 #include <algorithm>
+#include <map>
 
 #include "launcher/base/text.h"
-#include "launcher/cell/cpu_list.h"
+#include "launcher/native/option_values.h"
 #include "launcher/native/values.h"
 
 namespace taskcell::native {
@@ -27,6 +28,8 @@ enum Letter : int {
   kReadOnly,
   kBindWritable,
   kTmpfs,
+  kProc,
+  kDevMinimal,
   kFile,
   kAgentDirectory,
   kUid,
@@ -67,6 +70,8 @@ constexpr struct option kLong[] = {
     {"ro", required_argument, nullptr, kReadOnly},
     {"bind-rw", required_argument, nullptr, kBindWritable},
     {"tmpfs", required_argument, nullptr, kTmpfs},
+    {"proc", required_argument, nullptr, kProc},
+    {"dev-minimal", no_argument, nullptr, kDevMinimal},
     {"file", required_argument, nullptr, kFile},
     {"agent-dir", required_argument, nullptr, kAgentDirectory},
     {"uid", required_argument, nullptr, kUid},
@@ -92,9 +97,6 @@ constexpr struct option kLong[] = {
     {nullptr, 0, nullptr, 0},
 };
 
-constexpr uint64_t kHighestId = 0xFFFFFFFEU;
-constexpr uint64_t kHighestDescriptor = 1U << 20U;
-
 Error Usage(std::string text) { return Error(Kind::kUsage, std::move(text)); }
 
 const char* NameOf(int letter) {
@@ -102,73 +104,6 @@ const char* NameOf(int letter) {
     if (entry.name != nullptr && entry.val == letter) return entry.name;
   }
   return "?";
-}
-
-// SRC[:DST]; without DST the source's own path. A source with a colon can be given as "SRC:DST"
-// only when SRC has none: as in every program of this kind.
-BindOption ParseBind(std::string_view text, bool writable) {
-  std::size_t colon = text.find(':');
-  std::string source(text.substr(0, colon));
-  std::string target = colon == std::string_view::npos ? "" : std::string(text.substr(colon + 1));
-  return {std::move(source), std::move(target), writable};
-}
-
-// DST:SIZE[:exec].
-Result<cell::PlannedTmpfs> ParseTmpfs(std::string_view text) {
-  std::vector<std::string_view> parts = Split(text, ':');
-  bool exec = parts.size() == 3 && parts[2] == "exec";
-  if (parts.size() != 2 && !exec)
-    return Usage(Text("'", Printable(text), "' is not TARGET:SIZE or TARGET:SIZE:exec"));
-  cell::PlannedTmpfs tmpfs;
-  tmpfs.target = std::string(parts[0]);
-  tmpfs.size_bytes = TRY(ParseSize(parts[1]));
-  tmpfs.exec = exec;
-  return tmpfs;
-}
-
-Result<uint32_t> ParseId(std::string_view text) {
-  return static_cast<uint32_t>(TRY(ParseCount(text, kHighestId)));
-}
-
-Result<int> ParseDescriptor(std::string_view text) {
-  uint64_t number = TRY(ParseCount(text, kHighestDescriptor));
-  if (number < 3) return Usage("a descriptor below 3 is standard input, output or error");
-  return static_cast<int>(number);
-}
-
-// DST:FD.
-Result<FileOption> ParseFile(std::string_view text) {
-  std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0)
-    return Usage(Text("'", Printable(text), "' is not TARGET:DESCRIPTOR"));
-  return FileOption{std::string(text.substr(0, colon)),
-                    TRY(ParseDescriptor(text.substr(colon + 1)))};
-}
-
-Status CheckVariable(std::string_view text) {
-  std::size_t equals = text.find('=');
-  if (equals != std::string_view::npos && equals > 0) return Ok();
-  return Usage(Text("'", Printable(text), "' is not NAME=VALUE"));
-}
-
-Status CheckMayBeMissing(std::string_view value) {
-  if (value == "cpu") return Ok();
-  return Usage(Text("'", Printable(value),
-                    "' cannot be done without: only the cpu limit can be left out (cpu)"));
-}
-
-// A cgroup as in /proc/PID/cgroup, below the mount point of each hierarchy. Returned without the
-// slash.
-Result<std::string> ParseCgroupParent(std::string_view value) {
-  if (value != "/" && cell::IsNormalPath(value)) return std::string(value.substr(1));
-  return Usage(Text("'", Printable(value),
-                    "' is no cgroup: its path below the mount point, such as /taskcell/jobs"));
-}
-
-Result<std::string> ParseCpuSet(std::string_view value) {
-  std::optional<std::string> list = cell::NormalCpuList(value);
-  if (list) return *std::move(list);
-  return Usage(Text("'", Printable(value), "' is no list of processors, such as 0-2,5"));
 }
 
 Status TakeLimit(int letter, std::string_view value, Options& options) {
@@ -234,11 +169,37 @@ Status TakeNet(std::string_view value) {
                     "loopback (none)"));
 }
 
-Status Take(int letter, std::string_view value, Options& options) {
+Status CheckPath(int letter, std::string_view value) {
   bool is_path =
       letter == kRootfs || letter == kAgentDirectory || letter == kReport || letter == kSeccomp;
-  if (is_path && value.empty())
-    return Usage("a path option has an empty value (an unset variable?)");
+  if (!is_path) return Ok();
+  if (value.empty()) return Usage("a path option has an empty value (an unset variable?)");
+  if (!value.starts_with("--")) return Ok();
+  return Usage(Text("'", Printable(value),
+                    "' is an option where a path was to be: give the path, "
+                    "or write ./",
+                    Printable(value), " for a file of that name"));
+}
+
+// What can be given once: a second value would silently win over the first.
+bool IsSingle(int letter) {
+  constexpr int kMany[] = {kReadOnly, kBindWritable, kTmpfs, kFile, kEnvironment};
+  if (std::find(std::begin(kMany), std::end(kMany), letter) != std::end(kMany)) return false;
+  return std::any_of(std::begin(kLong), std::end(kLong), [&](const struct option& entry) {
+    return entry.val == letter && entry.has_arg == required_argument;
+  });
+}
+
+Status CheckOnce(int letter, std::string_view value, std::map<int, std::string>& seen) {
+  if (!IsSingle(letter)) return Ok();
+  auto [before, is_first] = seen.emplace(letter, value);
+  if (is_first) return Ok();
+  return Usage(Text("it is given twice, with '", Printable(before->second), "' and '",
+                    Printable(value), "': give it once"));
+}
+
+Status Take(int letter, std::string_view value, Options& options) {
+  TRY(CheckPath(letter, value));
   switch (letter) {
     case kRootfs:
       options.rootfs = value;
@@ -276,7 +237,12 @@ Status Take(int letter, std::string_view value, Options& options) {
     case kNet:
       return TakeNet(value);
     case kHostname:
-      options.hostname = value;
+      options.hostname = TRY(ParseHostname(value));
+      return Ok();
+    case kProc:
+      options.proc_is_subset = TRY(ParseProc(value));
+      return Ok();
+    case kDevMinimal:  // what every cell has
       return Ok();
     case kEnvironment:
       options.environment.emplace_back(value);
@@ -333,6 +299,12 @@ Status CheckTogether(const Options& options) {
   }
   if (options.mode == Options::Mode::kCheck && !options.command.empty())
     return Usage("--check runs a program of its own");
+  if (options.mode == Options::Mode::kCheck && options.terminal)
+    return Usage("--check runs a program of its own that nobody types into: leave --tty out");
+  if (options.mode == Options::Mode::kCheck && !options.rootfs.empty())
+    return Usage(
+        "--check looks at this host, in a cell with the host root: leave --rootfs out, and run a "
+        "program in it to see whether it serves");
   if (options.mode == Options::Mode::kCheck && !options.report.empty())
     return Usage("--check writes no report: what it found is on standard output");
   if (options.host_root && !options.rootfs.empty())
@@ -347,6 +319,7 @@ Status CheckTogether(const Options& options) {
 
 Result<Options> ParseOptions(int count, char** arguments) {
   Options options;
+  std::map<int, std::string> seen;
   ::opterr = 0;
   ::optind = 0;  // glibc: start afresh, also in a second call
   while (true) {
@@ -359,8 +332,9 @@ Result<Options> ParseOptions(int count, char** arguments) {
                                  : Text("unknown or ambiguous option '", Printable(given),
                                         "'; see taskcell-launch --help"));
     }
-    TRY(Take(letter, ::optarg == nullptr ? "" : ::optarg, options)
-            .With(Text("--", NameOf(letter))));
+    const char* value = ::optarg == nullptr ? "" : ::optarg;
+    TRY(CheckOnce(letter, value, seen).With(Text("--", NameOf(letter))));
+    TRY(Take(letter, value, options).With(Text("--", NameOf(letter))));
   }
   options.command.assign(arguments + ::optind, arguments + count);
   TRY(CheckTogether(options));

@@ -23,6 +23,7 @@ struct BindOption {
   std::string source;
   std::string target;
   bool writable = false;
+  bool follows_links = true;
 };
 
 // A file of the cell whose content is what the descriptor holds to its end.
@@ -44,6 +45,7 @@ struct Options {
   std::vector<BindOption> binds;
   std::vector<FileOption> files;
   std::vector<cell::PlannedTmpfs> tmpfs;  // beyond, or instead of, /tmp and /workspace
+  bool proc_is_subset = false;            // /proc shows processes alone
   std::string agent_directory;
   std::optional<uint32_t> uid;
   std::optional<uint32_t> gid;

@@ -15,8 +15,9 @@ namespace {
 constexpr uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 
 // What an ordinary container hides, and what of the host it would show.
-constexpr const char* kHidden[] = {"kcore",         "keys", "timer_list", "sched_debug",
-                                   "latency_stats", "acpi", "scsi"};
+constexpr const char* kHidden[] = {"acpi",      "asound",  "interrupts",    "kcore",
+                                   "key-users", "keys",    "latency_stats", "sched_debug",
+                                   "scsi",      "thermal", "timer_list",    "timer_stats"};
 constexpr const char* kReadOnly[] = {"sys", "irq", "bus", "fs", "sysrq-trigger"};
 
 // All names here are the kernel's own in a proc that nobody else has seen yet: none is a link.
@@ -53,13 +54,19 @@ Error CoveredProc(const Error& error) {
                error.err);
 }
 
+Result<UniqueFd> MakeProc(bool subset) {
+  if (!subset) return sys::MakeFileSystem("proc", {{"hidepid", "invisible"}}, kAttributes);
+  return sys::MakeFileSystem("proc", {{"hidepid", "invisible"}, {"subset", "pid"}}, kAttributes);
+}
+
 }  // namespace
 
-Result<ProcTree> MakeProcTree(CellRoot& root) {
+Result<ProcTree> MakeProcTree(CellRoot& root, bool subset) {
   ProcTree proc;
-  Result<UniqueFd> whole = sys::MakeFileSystem("proc", {{"hidepid", "invisible"}}, kAttributes);
-  if (!whole.ok() && whole.error().err == EPERM) {
-    whole = sys::MakeFileSystem("proc", {{"hidepid", "invisible"}, {"subset", "pid"}}, kAttributes);
+  proc.subset = subset;
+  Result<UniqueFd> whole = MakeProc(subset);
+  if (!subset && !whole.ok() && whole.error().err == EPERM) {
+    whole = MakeProc(true);
     proc.subset = true;
   }
   if (!whole.ok() && whole.error().err == EPERM) return CoveredProc(whole.error());

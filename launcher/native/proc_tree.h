@@ -13,8 +13,9 @@ struct ProcTree {
 
 // Mounts a proc of the calling pid namespace at /proc, hidepid=invisible, with the parts that tell
 // about or act on the whole host hidden or read-only. Where the kernel refuses a whole one (the
-// caller's own /proc is covered in places: a container), the processes part alone is tried.
-Result<ProcTree> MakeProcTree(CellRoot& root);
+// caller's own /proc is covered in places: a container), or with `subset`, the processes part
+// alone.
+Result<ProcTree> MakeProcTree(CellRoot& root, bool subset);
 
 // Covers the host-wide parts. After MakeDeviceTree, since hidden files show /dev/null.
 Status MaskProcTree(CellRoot& root, const ProcTree& proc);

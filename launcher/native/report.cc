@@ -111,6 +111,12 @@ std::string ReportOutcome(const cell::CellPlan& plan, const CellFacts& facts,
   }
   json.Close('}');
   PutFilter(json, plan, facts);
+  json.Key("landlock_abi").Number(facts.landlock_abi);
+  json.Key("writable_mounts").Open('[');
+  for (const cell::PlannedMount& mount : plan.mounts) {
+    if (mount.writable) json.String(mount.target);
+  }
+  json.Close(']');
   json.Key("proc").String(facts.proc_is_subset ? "subset" : "full");
   json.Key("keyring").String(facts.keyring_stays ? "inherited" : "own");
   json.Key("uid_separation").String(UidSeparation(facts.ids));

@@ -28,6 +28,7 @@ struct CellFacts {
   bool keyring_stays = false;               // the caller's session keyring could not be left
   uint64_t output_bytes = 0;                // the bound on output, 0: none
   std::vector<std::string> left_open = {};  // cell::CallsLeftOpen
+  int32_t landlock_abi = 0;                 // 0: the kernel has none, or a filter forbids it
 };
 
 // The JSON report of a run, one object and a newline. Pure.

@@ -48,6 +48,7 @@ Status AddBind(const BindOption& bind, LaunchRequest& request) {
   mount.device = pinned.info.st_dev;
   mount.inode = pinned.info.st_ino;
   mount.writable = bind.writable;
+  mount.follows_links = bind.follows_links;
   request.plan.mounts.push_back(std::move(mount));
   request.pins.push_back(std::move(pinned.fd));
   return Ok();
@@ -149,6 +150,7 @@ Result<LaunchRequest> MakeRequest(const Options& options, const std::string& run
   plan.gid = options.gid.value_or(options.uid.value_or(usual));
   plan.limits = options.limits;
   plan.hostname = options.hostname;
+  plan.proc_is_subset = options.proc_is_subset;
   plan.working_directory = WithoutTrailingSlashes(options.working_directory);
   plan.tmpfs = PlanTmpfs(options);
   TRY(SetRoot(options, request).With(Text("--rootfs '", Printable(options.rootfs), "'")));

@@ -54,6 +54,7 @@ class Walk {
   Status Judge(const std::string& path, mode_t mode) const;
   Status Unopened(int dir_fd, const std::string& name, const std::string& path, Error error) const;
   Error Unreadable(const std::string& path) const;
+  std::string_view Smaller() const;
 
   const std::string& top_;
   const WalkBounds& bounds_;
@@ -117,18 +118,24 @@ Status Walk::Entry(int dir_fd, const sys::DirectoryEntry& entry, const std::stri
 Status Walk::Directory(int fd, const std::string& path, int depth) {
   if (depth > bounds_.depth) {
     return Error(Kind::kViolation, Text("'", Printable(path), "' is more than ", bounds_.depth,
-                                        " directories deep; mount a smaller part"));
+                                        " directories deep; ", Smaller()));
   }
   Result<std::vector<sys::DirectoryEntry>> entries = sys::ReadDirectory(fd, left_);
   if (!entries.ok() && entries.error().err == EFBIG) {
     return Error(Kind::kViolation, Text("'", Printable(top_), "' holds more than ", bounds_.entries,
-                                        " entries, too many to look at; mount a smaller part"));
+                                        " entries, too many to look at; ", Smaller()));
   }
   if (!entries.ok()) return std::move(entries).error();
   left_ -= entries->size();
   for (const sys::DirectoryEntry& entry : entries.value())
     TRY(Entry(fd, entry, path + "/" + entry.name, depth));
   return Ok();
+}
+
+std::string_view Walk::Smaller() const {
+  return root_of_ == nullptr ? "mount a smaller part"
+                             : "take what programs do not need out of the root directory, or "
+                               "show it with --ro";
 }
 
 Status Walk::Start(int fd) {

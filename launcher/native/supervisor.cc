@@ -235,8 +235,7 @@ Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
 
 }  // namespace
 
-Result<std::vector<std::string>> VerifyCell(const cell::CellPlan& plan, NativeCell& cell,
-                                            GateClient& gate) {
+Result<Verified> VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate) {
   cell::Attestation seen;
   // Looked at from here while init looks from inside. When init failed, that is the reason to tell.
   Result<cell::OutsideAttestation> outside = cell.cgroup().Observe(cell.pid());
@@ -248,7 +247,8 @@ Result<std::vector<std::string>> VerifyCell(const cell::CellPlan& plan, NativeCe
   cell::CellPlan planned = plan;
   planned.keyring_may_stay = cell.keyring_stays();
   std::vector<cell::Mismatch> mismatches = cell::Compare(planned, cell::Engine::kNative, seen);
-  if (mismatches.empty()) return cell::CallsLeftOpen(seen.inside);
+  if (mismatches.empty())
+    return Verified{cell::CallsLeftOpen(seen.inside), seen.inside.landlock_abi};
   return MismatchError(mismatches);
 }
 

@@ -23,10 +23,14 @@ struct Outcome {
   uint64_t wall_us = 0;
 };
 
+// What the attestation of a cell that is as planned says beyond that.
+struct Verified {
+  std::vector<std::string> left_open;  // cell::CallsLeftOpen
+  int32_t landlock_abi = 0;            // 0: the cell is without Landlock
+};
 // Compares what the cell is with the plan; any difference is an Error, and a differing limit one
-// with the code "resource_limits_unenforced". Returns cell::CallsLeftOpen.
-Result<std::vector<std::string>> VerifyCell(const cell::CellPlan& plan, NativeCell& cell,
-                                            GateClient& gate);
+// with the code "resource_limits_unenforced".
+Result<Verified> VerifyCell(const cell::CellPlan& plan, NativeCell& cell, GateClient& gate);
 
 // What else there is to see to while a job runs.
 struct Watch {

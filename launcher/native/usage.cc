@@ -25,10 +25,12 @@ limits (defaults in brackets)
 root and mounts
   --host-root              the host's /usr, libraries and a few files of /etc [this]
   --rootfs DIR             this directory instead, read-only
-  --ro SRC[:DST]           mount SRC read-only
-  --bind-rw SRC[:DST]      mount SRC writable
+  --ro SRC[:DST]           mount SRC read-only; with :nosymfollow after it no link in it is followed
+  --bind-rw SRC[:DST]      mount SRC writable: the program can change what is the caller's
   --tmpfs DST:SIZE[:exec]  an empty file system in memory; also sets the size of /tmp [256M]
                            and /workspace [512M]
+  --proc MODE              full, or pids: the program's processes alone, nothing of the host [full]
+  --dev-minimal            null, zero, full, random, urandom, tty and terminals: what there always is
   --file DST:FD            a read-only file with what descriptor FD holds
   --agent-dir DIR          a copy of DIR's instruction files, read-only at /agent
 the program

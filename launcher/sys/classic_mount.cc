@@ -24,6 +24,8 @@ namespace {
 constexpr unsigned kPlaces = 256 + 128;
 constexpr uint64_t kResolveBelow = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
 
+constexpr unsigned long kNoSymlinks = 0x2000;  // ST_NOSYMFOLLOW of the kernel's linux/statfs.h
+
 std::string PathOf(int fd) { return Text("/proc/self/fd/", fd); }
 
 unsigned long FlagsOf(uint64_t attributes) {
@@ -32,6 +34,7 @@ unsigned long FlagsOf(uint64_t attributes) {
   if ((attributes & MOUNT_ATTR_NOSUID) != 0) flags |= MS_NOSUID;
   if ((attributes & MOUNT_ATTR_NODEV) != 0) flags |= MS_NODEV;
   if ((attributes & MOUNT_ATTR_NOEXEC) != 0) flags |= MS_NOEXEC;
+  if ((attributes & MOUNT_ATTR_NOSYMFOLLOW) != 0) flags |= MS_NOSYMFOLLOW;
   return flags;
 }
 
@@ -43,6 +46,7 @@ Result<unsigned long> FlagsNow(const std::string& path) {
   if ((info.f_flag & ST_NOSUID) != 0) flags |= MS_NOSUID;
   if ((info.f_flag & ST_NODEV) != 0) flags |= MS_NODEV;
   if ((info.f_flag & ST_NOEXEC) != 0) flags |= MS_NOEXEC;
+  if ((info.f_flag & kNoSymlinks) != 0) flags |= MS_NOSYMFOLLOW;
   return flags;  // without any for access times those are kept
 }
 

@@ -84,6 +84,13 @@ Status CopyContent(int to, int from, std::size_t limit) {
   return Error(Kind::kViolation, Text("fd ", from, " holds more than ", limit, " bytes"), EFBIG);
 }
 
+Status CopyOffset(int to, int from) {
+  off_t offset = ::lseek(from, 0, SEEK_CUR);
+  if (offset < 0) return Failure(Text("lseek (fd ", from, ")"));
+  if (::lseek(to, offset, SEEK_SET) < 0) return Failure(Text("lseek (fd ", to, ")"));
+  return Ok();
+}
+
 Status Rewind(int fd) {
   if (::lseek(fd, 0, SEEK_SET) < 0) return Failure(Text("lseek (fd ", fd, ")"));
   return Ok();

@@ -20,6 +20,9 @@ Result<uint64_t> CopyRange(int to, int from, uint64_t size);
 // More than `limit` bytes: kViolation with EFBIG, and at most one byte above `limit` was written.
 Status CopyContent(int to, int from, std::size_t limit);
 
+// lseek(2) of `to` to where `from` is.
+Status CopyOffset(int to, int from);
+
 // lseek(2) to the start.
 Status Rewind(int fd);
 

@@ -1,10 +1,13 @@
 #include "launcher/sys/job_control.h"
 
+#include <linux/ioprio.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +98,44 @@ Status ResetModes() {
   (void)::umask(kUmask);  // ignoring: the mask before; it cannot fail
   if (::personality(PER_LINUX) < 0) return Failure("personality PER_LINUX");
   return Ok();
+}
+
+Result<Scheduling> OwnScheduling() {
+  Scheduling own;
+  int policy = ::sched_getscheduler(0);
+  if (policy < 0) return Failure("sched_getscheduler");
+  own.policy = static_cast<uint32_t>(policy & ~SCHED_RESET_ON_FORK);
+  long priority = ::syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+  if (priority < 0 && errno == ENOSYS) return own;
+  if (priority < 0) return Failure("ioprio_get");
+  own.io_class = static_cast<uint32_t>(IOPRIO_PRIO_CLASS(priority));
+  return own;
+}
+
+Status LeaveRealTime() {
+  constexpr uint32_t kDeadline = 6;  // SCHED_DEADLINE, which glibc does not name
+  Scheduling own = TRY(OwnScheduling());
+  if (own.policy == SCHED_FIFO || own.policy == SCHED_RR || own.policy == kDeadline) {
+    struct sched_param none = {};
+    if (::sched_setscheduler(0, SCHED_OTHER, &none) < 0)
+      return Failure("sched_setscheduler SCHED_OTHER");
+  }
+  if (own.io_class != IOPRIO_CLASS_RT) return Ok();
+  if (::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, 0) < 0) return Failure("ioprio_set");
+  return Ok();
+}
+
+uint32_t FileMask() {
+  mode_t mask = ::umask(077);
+  (void)::umask(mask);  // ignoring: what it was a moment ago
+  return mask;
+}
+
+Result<uint32_t> Personality() {
+  constexpr unsigned long kAsk = 0xFFFFFFFF;
+  int personality = ::personality(kAsk);
+  if (personality < 0) return Failure("personality");
+  return static_cast<uint32_t>(personality);
 }
 
 Status SignalGroup(pid_t group, int signal) {

@@ -41,6 +41,24 @@ Status AdoptOrphans();
 // randomisation) would be the job's.
 Status ResetModes();
 
+// Leaves a real-time scheduling policy for the ordinary one, with the nice value as it is, and the
+// real-time io class for none. Any other policy or class, all of which give a process less, stays.
+Status LeaveRealTime();
+
+// How this process is scheduled: sched_getscheduler(2) without SCHED_RESET_ON_FORK, and the class
+// of ioprio_get(2), 0 where the kernel knows none.
+struct Scheduling {
+  uint32_t policy = 0;
+  uint32_t io_class = 0;
+};
+Result<Scheduling> OwnScheduling();
+
+// The mask of umask(2), which is as it was afterwards.
+uint32_t FileMask();
+
+// personality(2) as it is.
+Result<uint32_t> Personality();
+
 // kill(2) of every process of this pid namespace but its process 1, which must be the caller:
 // anywhere else it is refused (kInternal), since it would reach the whole host. No process left is
 // no failure.

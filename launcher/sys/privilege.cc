@@ -55,6 +55,12 @@ Status LockSecurebits() {
   return Ok();
 }
 
+Result<uint32_t> Securebits() {
+  int bits = ::prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
+  if (bits < 0) return Failure("prctl PR_GET_SECUREBITS");
+  return static_cast<uint32_t>(bits);
+}
+
 Status DropBoundingSet() {
   for (unsigned long capability = 0; capability < kMostCapabilities; ++capability) {
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;

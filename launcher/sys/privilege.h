@@ -30,6 +30,8 @@ Status SetParentDeathSignal(int signal);
 // Locks SECBIT_NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE on and KEEP_CAPS off: ids never again
 // decide about capabilities.
 Status LockSecurebits();
+// prctl(PR_GET_SECUREBITS).
+Result<uint32_t> Securebits();
 
 // Drops every capability from the bounding set, up to the last the kernel knows.
 Status DropBoundingSet();

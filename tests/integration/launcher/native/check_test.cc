@@ -31,7 +31,7 @@ class CheckTest : public LaunchTest {
 TEST_F(CheckTest, EveryLinePassesWhereLimitsHold) {
   for (const Outcome& checked : {Launch({"--check"}), LaunchAsRoot({"--check"})}) {
     EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
-    EXPECT_THAT(LinesOf(checked), SizeIs(8));
+    EXPECT_THAT(LinesOf(checked), SizeIs(9));
     EXPECT_THAT(LinesOf(checked), Each(StartsWith("pass ")));
     EXPECT_EQ(checked.err, "");
   }
@@ -64,6 +64,17 @@ TEST_F(CheckTest, WithoutNamespacesTheCellFailsAndNoLimitIsCalledHeld) {
   EXPECT_THAT(checked.out, HasSubstr("FAIL  cell "));
   EXPECT_THAT(checked.out, HasSubstr("clone"));
   EXPECT_THAT(checked.out, Not(HasSubstr("memory limit")));
+}
+
+TEST_F(CheckTest, ThatThereIsNoLandlockIsSaidAndIsNoFailure) {
+  RunOptions options;
+  options.in_child = [] {
+    if (!InstallFaults({{SYS_landlock_create_ruleset, ENOSYS}})) ::_exit(90);
+  };
+  Outcome checked = Launch({"--check"}, options);
+  EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("-     landlock        not there: the kernel lacks it"));
+  EXPECT_THAT(Launch({"--check"}).out, HasSubstr("pass  landlock        ABI "));  // control
 }
 
 TEST_F(CheckTest, TakesNoProgram) {

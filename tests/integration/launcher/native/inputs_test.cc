@@ -40,6 +40,54 @@ TEST_F(InputsTest, ABindIsReadOnlyUnlessAskedOtherwise) {
   EXPECT_TRUE(std::filesystem::exists(scratch_ + "/data/new"));
 }
 
+// What is made to mount on would stay on the host.
+TEST_F(InputsTest, NothingIsMadeInWhatTheCallerLetsBeWritten) {
+  MakeFile("data/there/file", "x");
+  ASSERT_EQ(::chown((scratch_ + "/data").c_str(), user_->uid, user_->gid), 0);
+  const std::string bind = "--bind-rw=" + scratch_ + "/data:/data";
+  const std::string report = "--report=" + scratch_ + "/report.json";
+  ASSERT_EQ(Launch({bind, report, "--tmpfs=/data/there:1M", "--tmpfs=/data/there/in:1M", "--",
+                    "/bin/true"})
+                .status,
+            0);
+  std::ifstream file(scratch_ + "/report.json");
+  std::string written{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(written, HasSubstr(R"("writable_mounts":["/data"])"));
+  for (const std::string& missing :
+       {std::string("--tmpfs=/data/new:1M"), "--ro=" + scratch_ + "/data/there:/data/a/b",
+        "--ro=" + scratch_ + "/data/there/file:/data/new"}) {
+    SCOPED_TRACE(missing);
+    Outcome refused = Launch({bind, missing, "--", "/bin/true"});
+    EXPECT_EQ(refused.status, 125);
+    EXPECT_THAT(refused.err, HasSubstr("in what --bind-rw shows at '/data'"));
+    EXPECT_THAT(refused.err, HasSubstr("mkdir -p " + scratch_ + "/data/"));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_ + "/data"), {}), 1);
+  }
+}
+
+TEST_F(InputsTest, InAMountWithoutSymbolicLinksNoneIsFollowed) {
+  MakeFile("data/file", "content");
+  std::filesystem::create_symlink("file", scratch_ + "/data/link");
+  const std::string bind = "--ro=" + scratch_ + "/data:/data";
+  EXPECT_EQ(Launch({bind, "--", "/bin/cat", "/data/link"}).out, "content");  // control
+  Outcome ran = Launch({bind + ":nosymfollow", "--", "/bin/cat", "/data/file", "/data/link"});
+  EXPECT_EQ(ran.out, "content");
+  EXPECT_THAT(ran.err, HasSubstr("/data/link: Too many levels of symbolic links"));
+}
+
+TEST_F(InputsTest, AProcOfProcessesAloneShowsNothingOfTheHost) {
+  const std::vector<std::string> listing = {"--", "/bin/sh", "-c",
+                                            "ls /proc | grep -v '^[0-9]' | tr '\n' ' '"};
+  EXPECT_THAT(Launch(listing).out, HasSubstr("meminfo"));  // control
+  std::vector<std::string> subset = listing;
+  subset.insert(subset.begin(), {"--proc=pids", "--report=" + scratch_ + "/report.json"});
+  Outcome ran = Launch(subset);
+  EXPECT_EQ(ran.out, "self thread-self ") << ran.err;
+  std::ifstream file(scratch_ + "/report.json");
+  std::string written{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(written, HasSubstr(R"("proc":"subset")"));
+}
+
 // The cgroup hierarchies lie below a tmpfs with v1: nothing at the top tells.
 TEST_F(InputsTest, NoSourceShowsACellItsOwnLimits) {
   for (const char* option : {"--ro", "--bind-rw"}) {

@@ -98,6 +98,35 @@ TEST_F(NativeLaunchTest, WithoutNewPrivilegesASubordinateIdIsOnlyAWish) {
   EXPECT_THAT(required.err, HasSubstr("no_new_privs is set"));
 }
 
+// As after newgrp(1): newuidmap would refuse without a word about groups.
+TEST_F(NativeLaunchTest, ACallerInAnotherGroupThanItsAccountsIsToldSoAndWhatToDo) {
+  TASKCELL_REQUIRE(::access("/usr/bin/newuidmap", X_OK) == 0, "needs newuidmap (package uidmap)");
+  RunOptions options;
+  options.user = *user_;
+  options.user->gid = 60;
+  Outcome ran = test::Run(Command({"--userns=subids", "--", "/bin/true"}), options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, HasSubstr("your group is 60, and newuidmap serves you only in the group of "
+                                 "your account, " +
+                                 std::to_string(user_->gid)));
+  EXPECT_EQ(Launch({"--userns=subids", "--", "/bin/true"}).status, 0);  // control
+}
+
+TEST_F(NativeLaunchTest, ARootDirectoryThatIsTooDeepIsToldWhatToDo) {
+  constexpr int kDepth = 64;
+  std::string deep = MakeRootfs() + "/etc";  // the second of them
+  for (int i = 3; i <= kDepth; ++i) deep += "/d";
+  std::filesystem::create_directories(deep);
+  const std::vector<std::string> command = {"--rootfs=" + scratch_ + "/rootfs", "--", "/launch",
+                                            "--version"};
+  EXPECT_EQ(Launch(command).status, 0);
+  std::filesystem::create_directories(deep + "/d");
+  Outcome ran = Launch(command);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("is more than 64 directories deep"),
+                             HasSubstr("out of the root directory")));
+}
+
 TEST_F(NativeLaunchTest, ACallerInRootsGroupIsToldSoAndWhatToDo) {
   RunOptions options;
   options.user = *user_;

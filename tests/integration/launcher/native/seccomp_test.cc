@@ -59,6 +59,15 @@ TEST_F(OwnFilterTest, WhatItDeniesIsDeniedAndWhatItLeavesOpenIsReported) {
   EXPECT_THAT(refused.err, HasSubstr("mkdir"));
 }
 
+TEST_F(OwnFilterTest, OneThatKillsTheCellsOwnStartIsToldAsThat) {
+  Outcome ran = With(
+      R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["prlimit64","prctl"],"action":"SCMP_ACT_KILL_PROCESS"}]})",
+      {"/bin/true"});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("the profile kills what the cell's own start needs"),
+                             HasSubstr("SCMP_ACT_LOG")));
+}
+
 constexpr char kDeniesTruncate[] = R"({"defaultAction":"SCMP_ACT_ALLOW","syscalls":[
   {"names":["truncate"],"action":"SCMP_ACT_ERRNO","errnoRet":31},
   {"names":["ptrace"],"action":"SCMP_ACT_ERRNO","errnoRet":38},

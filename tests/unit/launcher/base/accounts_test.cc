@@ -19,6 +19,14 @@ TEST(UserIdTest, OfTheWholeNameAlone) {
   EXPECT_FALSE(UserId("x:x:4294967296:1\n", "x").has_value());
 }
 
+TEST(LoginGroupTest, IsThatOfTheFirstLineOfTheUser) {
+  EXPECT_EQ(LoginGroup("root:x:0:0::/:/x\na:x:1500:50::/:/x\nb:x:1500:51::/:/x\n", 1500), 50U);
+  EXPECT_EQ(LoginGroup("a:x:1500:50::/:/x\n", 1501), std::nullopt);
+  EXPECT_EQ(LoginGroup("a:x:1500\n", 1500), std::nullopt);
+  EXPECT_EQ(LoginGroup("a:x:1500:4294967296::/:/x\n", 1500), std::nullopt);
+  EXPECT_EQ(LoginGroup("a:x:1500:x::/:/x\n", 1500), std::nullopt);
+}
+
 TEST(OwnGroupTest, OnlyTheLoginGroupThatNobodyElseIsIn) {
   const std::string_view passwd =
       "root:x:0:0::/:\na:x:1500:1500::/:\nb:x:1501:50::/:\nc:x:1502:50::/:\n";

@@ -20,6 +20,7 @@ InsideAttestation SampleAttestation() {
   seen.landlock_applied = true;
   seen.witness_nofile = 1024;
   seen.witness_core = 1;
+  seen.settings = {022, 8, 0xEF, 3, 2, {0, 0, 0, 819200, 4096, 8388608}};
   seen.mountinfo = "24 1 0:22 / / ro - tmpfs tmpfs ro\n";
   seen.mounts = {{"/", 22, 1, 040755, 0}, {"/x", 0, 0, 0, 40}};
   seen.tmpfs = {{"/tmp", 4096}};

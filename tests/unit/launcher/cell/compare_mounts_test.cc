@@ -70,6 +70,9 @@ INSTANTIATE_TEST_SUITE_P(
         Deviation{"Shared", "root.propagation",
                   [](Seen s) { EditMount(s, "/", " - ", " shared:1 - "); }, Engine::kDocker},
         Deviation{"OfTheHost", "root.identity", [](Seen s) { EditMount(s, "/", "tmpfs", "ext4"); }},
+        Deviation{"AWholeProc", "proc", [](Seen s) { EditMount(s, "/proc", ",subset=pid", ""); }},
+        Deviation{"LinksFollowed", "mount:/run/taskcell/init",
+                  [](Seen s) { EditMount(s, "/run/taskcell/init", ",nosymfollow", ""); }},
         Deviation{"Twice", "root",
                   [](Seen s) { AddMount(s, "/", "ro", "tmpfs", S_IFDIR | 0755); }}),
     NameOf);

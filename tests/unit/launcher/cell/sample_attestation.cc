@@ -28,6 +28,8 @@ void AddProcess(const CellPlan& plan, Engine engine, InsideAttestation& seen) {
   seen.witness_seccomp_mode = 2;
   seen.witness_nofile = plan.limits.nofile;
   seen.witness_file_bytes = plan.limits.file_bytes;
+  seen.settings.file_mask = kFileMask;
+  if (engine == Engine::kNative) seen.settings.securebits = kSecurebits;
   seen.hostname = plan.hostname;
   seen.working_directory = "/";
   if (engine != Engine::kNative) seen.environment_names = {"PATH", "HOSTNAME", "HOME"};
@@ -40,6 +42,7 @@ void AddEngineMounts(const CellPlan& plan, Engine engine, InsideAttestation& see
   AddMount(seen, "/", root_options, root_type, S_IFDIR | 0755, "/", plan.root_device,
            plan.root_inode);
   AddMount(seen, "/proc", "rw,nosuid,nodev,noexec,relatime", "proc", S_IFDIR | 0555);
+  if (plan.proc_is_subset) seen.mountinfo.insert(seen.mountinfo.size() - 1, ",subset=pid");
   AddMount(seen, "/proc/sys", "ro,nosuid,nodev,noexec,relatime", "proc", S_IFDIR | 0555, "/sys");
   AddMount(seen, "/proc/acpi", "ro,relatime", "tmpfs", S_IFDIR | 0755);
   AddMount(seen, "/proc/keys", "rw,nosuid", "tmpfs", S_IFCHR | 0666, "/null");
@@ -56,6 +59,7 @@ void AddPlannedMounts(const CellPlan& plan, Engine engine, InsideAttestation& se
   for (const PlannedMount& mount : plan.mounts) {
     std::string options = mount.writable ? "rw" : "ro";
     options += engine == Engine::kNative ? ",nosuid,nodev" : ",relatime";
+    if (!mount.follows_links) options += ",nosymfollow";
     uint32_t mode = mount.kind == EntryKind::kDirectory ? S_IFDIR | 0555U : S_IFREG | 0444U;
     AddMount(seen, mount.target, options, "ext4", mode, mount.source, mount.device, mount.inode);
   }

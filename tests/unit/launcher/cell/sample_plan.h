@@ -20,6 +20,8 @@ inline CellPlan SamplePlan() {
       {"/usr/libexec/taskcell/taskcell-init", "/run/taskcell/init", EntryKind::kFile, 65024, 7002,
        false},
   };
+  plan.mounts[1].follows_links = false;
+  plan.proc_is_subset = true;
   plan.tmpfs = {
       {"/tmp", 256U << 20U, 01777, true, false},
       {"/workspace", 512U << 20U, 0700, true, false},

@@ -73,18 +73,22 @@ TEST(ReportTest, TheOutcomeIsOneJsonLine) {
   plan.limits = {67108864, 32, 500, 1024};
   plan.limits.io_weight = 7;
   plan.limits.cpu_set = "0";
+  plan.mounts = {{"/a", "/r"}, {"/b", "/w"}};
+  plan.mounts[1].writable = true;
+  CellFacts facts{MapWay::kSubids, true};
+  facts.landlock_abi = 6;
   Outcome outcome;
   outcome.exit.signal = 9;
   outcome.events.oom_kills = 1;
   outcome.events.peak_memory_bytes = 5;
   outcome.wall_us = 7;
   EXPECT_EQ(
-      ReportOutcome(plan, {MapWay::kSubids, true}, outcome),
+      ReportOutcome(plan, facts, outcome),
       R"({"run_id":"00","status":137,"exit":null,"signal":9,"timed_out":false,"output_exceeded":false,"oom_kills":1,)"
       R"("pids_refusals":0,"peak_memory_bytes":5,"cpu_us":0,"wall_us":7,)"
       R"("limits":{"memory_bytes":67108864,"pids":32,"cpu_millis":500,"file_bytes":null,"output_bytes":null,)"
       R"("io_weight":7,"cpu_set":"0"},)"
-      R"("seccomp":{"profile":"default","left_open":[]},"proc":"subset",)"
+      R"("seccomp":{"profile":"default","left_open":[]},"landlock_abi":6,"writable_mounts":["/w"],"proc":"subset",)"
       R"("keyring":"own","uid_separation":"subordinate"})"
       "\n");
 }

@@ -82,6 +82,17 @@ TEST(OptionsTest, WhatIsWrongIsNamed) {
       {{"--tmpfs", "/t", "true"}, "--tmpfs"},
       {{"--tmpfs", "/t:1M:suid", "true"}, "--tmpfs"},
       {{"--userns", "host", "true"}, "--userns"},
+      {{"--memory=1G", "--memory", "2G", "true"},
+       "--memory: it is given twice, with '1G' and '2G'"},
+      {{"--report=/a", "--report=/a", "true"}, "--report: it is given twice, with '/a' and '/a'"},
+      {{"--hostname", "-x", "true"}, "--hostname: '-x' is no host name"},
+      {{"--hostname=", "true"}, "--hostname: '' is no host name"},
+      {{"--report", "--tty", "true"}, "--report: '--tty' is an option where a path was to be"},
+      {{"--rootfs", "--check"}, "--rootfs: '--check' is an option"},
+      {{"--proc", "none", "true"}, "--proc: a cell cannot be without /proc"},
+      {{"--proc", "x", "true"}, "neither full nor pids"},
+      {{"--check", "--tty"}, "leave --tty out"},
+      {{"--check", "--rootfs=/r"}, "leave --rootfs out"},
       {{"--bogus", "true"}, "--bogus"},
       {{"--memory"}, "--memory"},
       {{}, "no program"},
@@ -95,6 +106,36 @@ TEST(OptionsTest, WhatIsWrongIsNamed) {
     EXPECT_EQ(options.error().kind, Kind::kUsage);
     EXPECT_NE(options.error().text.find(named), std::string::npos) << options.error().text;
   }
+}
+
+TEST(OptionsTest, WhatMayBeGivenAgainIs) {
+  Options options = Parse({"--ro=/a", "--ro=/b", "--env=A=1", "--env=A=2", "--tmpfs=/c:1M",
+                           "--tmpfs=/d:1M", "--tty", "--tty", "--dev-minimal", "true"})
+                        .value();
+  EXPECT_EQ(options.binds.size(), 2U);
+  EXPECT_EQ(options.environment.size(), 2U);
+  EXPECT_EQ(options.tmpfs.size(), 2U);
+  EXPECT_TRUE(options.terminal);
+}
+
+TEST(OptionsTest, LinksOfAMountAreFollowedUnlessToldNotTo) {
+  std::vector<BindOption> binds =
+      Parse({"--ro=/a:/b", "--ro=/a:/b:nosymfollow", "--bind-rw=/c:nosymfollow", "true"})
+          .value()
+          .binds;
+  ASSERT_EQ(binds.size(), 3U);
+  EXPECT_TRUE(binds[0].follows_links);
+  EXPECT_FALSE(binds[1].follows_links);
+  EXPECT_EQ(binds[1].target, "/b");
+  EXPECT_FALSE(binds[2].follows_links);
+  EXPECT_EQ(binds[2].source, "/c");
+  EXPECT_EQ(binds[2].target, "");
+}
+
+TEST(OptionsTest, ProcIsWholeUnlessAskedOtherwise) {
+  EXPECT_FALSE(Parse({"true"}).value().proc_is_subset);
+  EXPECT_FALSE(Parse({"--proc=full", "true"}).value().proc_is_subset);
+  EXPECT_TRUE(Parse({"--proc=pids", "true"}).value().proc_is_subset);
 }
 
 TEST(CheckStringsTest, OneByteBelow128KiBIsTakenAnd128KiBNamesTheWayOut) {
