@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gateway/ledger/task_json.h"
+#include "gateway/task/answer_json.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 
@@ -52,8 +53,13 @@ Result<Submission> ParseSubmission(const std::string& body) {
     const nlohmann::json object = nlohmann::json::parse(body);
     if (!object.is_object()) return bad("the body must be a JSON object");
     for (const auto& [key, value] : object.items()) {
-      if (key != "agent" && key != "kind" && key != "prompt")
-        return bad(Text("unknown member `", Printable(key), "`: agent, kind, prompt"));
+      if (key == "require_cell") {
+        if (!value.is_boolean()) return bad("`require_cell` must be true or false");
+        continue;
+      }
+      if (key != "agent" && key != "kind" && key != "prompt" && key != "role")
+        return bad(
+            Text("unknown member `", Printable(key), "`: agent, kind, prompt, role, require_cell"));
       if (!value.is_string()) return bad(Text("`", key, "` must be a string"));
     }
     for (const char* key : {"agent", "kind", "prompt"})
@@ -62,6 +68,8 @@ Result<Submission> ParseSubmission(const std::string& body) {
     submission.kind = TRY(ParseTaskKind(object["kind"].get<std::string>()));
     submission.agent = object["agent"];
     submission.prompt = object["prompt"];
+    submission.team_role = object.value("role", "");
+    submission.require_cell = object.value("require_cell", false);
     return submission;
   } catch (const nlohmann::json::exception& error) {
     return bad(Text("the body is not JSON: ", error.what()));
@@ -170,6 +178,13 @@ ApiAnswer Api::List(const ApiRequest& request) {
 ApiAnswer Api::Submit(const ApiRequest& request) {
   Result<Submission> submission = ParseSubmission(request.body);
   if (!submission.ok()) return RefusalFor(submission.error());
+  Result<std::optional<TaskAnswer>> skipped = service_.Skip(submission.value());
+  if (!skipped.ok()) return RefusalFor(skipped.error());
+  if (skipped->has_value()) {
+    JsonText json;
+    json.Open('{').Key("answer").Raw(AnswerJson(*skipped.value())).Close('}');
+    return {200, json.text(), {}};
+  }
   Result<std::string> id = service_.Submit(submission.value());
   if (!id.ok()) return RefusalFor(id.error());
   JsonText json;

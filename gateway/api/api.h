@@ -12,7 +12,8 @@ namespace taskcell::gateway {
 // What the gateway answers over its socket (taskcell-gateway(8), API):
 //   GET  /v1/status              who waits and runs
 //   GET  /v1/tasks[?all=1]       the newest tasks, or every one
-//   POST /v1/tasks               {"agent", "kind", "prompt"} -> {"id"}
+//   POST /v1/tasks               {"agent", "kind", "prompt", "role", "require_cell"} -> {"id"}, or
+//                                {"answer"} of a task for which nothing is to run
 //   GET  /v1/tasks/ID            one task, its cells, and its answer once it has ended
 //   GET  /v1/tasks/ID/log        {"log"}: a line a step
 //   GET  /v1/tasks/ID/events     server-sent events: state, log, and at last answer

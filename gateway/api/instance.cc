@@ -1,11 +1,10 @@
 #include "gateway/api/instance.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 
+#include "gateway/ledger/lock_file.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/self.h"
@@ -14,29 +13,23 @@
 namespace taskcell::gateway {
 namespace {
 
-constexpr char kLockDirectory[] = "locks";
+constexpr char kLockName[] = "taskcell.lock";
 constexpr char kLockFile[] = "locks/taskcell.lock";
 constexpr std::size_t kMaxHolderBytes = 64;
 
 Result<UniqueFd> TakeLock(const Home& home) {
-  Status made = sys::MakeDirectory(home.fd.get(), kLockDirectory, 0700);
-  if (!made.ok() && made.error().err != EEXIST) return made.error();
-  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  UniqueFd file = TRY(sys::OpenAt2(home.fd.get(), kLockFile, kFlags, sys::kResolveBeneath, 0600));
-  if (!S_ISREG(TRY(sys::Stat(file.get())).st_mode))
-    return Error(Kind::kConfig, Text(kLockFile, " is not a regular file; remove it"));
-  Status locked = sys::Lock(file.get(), LOCK_EX | LOCK_NB);
-  if (!locked.ok() && locked.error().err == EWOULDBLOCK) {
-    Result<std::string> holder = sys::ReadAll(file.get(), kMaxHolderBytes);
+  Result<UniqueFd> file = TakeHomeLock(home.fd.get(), kLockName);
+  if (!file.ok() && file.error().err == EWOULDBLOCK) {
+    Result<std::string> holder = sys::ReadFile(home.fd.get(), kLockFile, kMaxHolderBytes);
     return Error(Kind::kConfig,
                  Text("another taskcell-gateway serves this home (process ",
                       holder.ok() ? Printable(Trim(holder.value())) : std::string("unknown"),
                       "); end it first"))
         .Coded("gateway_running");
   }
-  TRY(std::move(locked));
-  TRY(sys::Truncate(file.get(), 0));
-  TRY(sys::WriteAll(file.get(), Text(sys::OwnPid(), "\n")));
+  if (!file.ok()) return file;
+  TRY(sys::Truncate(file->get(), 0));
+  TRY(sys::WriteAll(file->get(), Text(sys::OwnPid(), "\n")));
   return file;
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "gateway/config/agent_config.h"
+#include "gateway/config/team_gate.h"
 #include "gateway/egress/start_thread.h"
 #include "gateway/ledger/audit.h"
 #include "gateway/ledger/owner.h"
@@ -28,22 +29,18 @@ Status CheckSubmission(const Submission& submission) {
   if (Trim(submission.agent).empty() || submission.agent.size() > kMaxAgentNameBytes)
     return Error(Kind::kUsage, Text("an agent's name has 1 to ", kMaxAgentNameBytes, " bytes"))
         .Coded("agent_not_found");
-  if (CoverageOf(submission.kind) == Coverage::kSkipped)
-    return Error(Kind::kUnsupported, Text("a task of kind ", TaskKindName(submission.kind),
-                                          " does not wait for its turn; nothing was taken in"))
-        .Coded("unsupported_kind");
-  return Ok();
+  return CheckTeamRole(submission.team_role);
 }
 
-// What is told of a task that nobody answered for: one that was cancelled while it waited, or
-// interrupted.
-TaskAnswer AnswerOfRow(const TaskRow& row) {
-  TaskAnswer answer;
-  answer.code = row.code;
-  answer.message = row.message;
-  answer.task_id = row.id;
-  answer.by_gateway = true;
-  return answer;
+TaskRequest RequestFor(const Home& home, Submission submission) {
+  TaskRequest request;
+  request.home = home.path;
+  request.agent = std::move(submission.agent);
+  request.prompt = std::move(submission.prompt);
+  request.kind = submission.kind;
+  request.team_role = std::move(submission.team_role);
+  request.require_cell = submission.require_cell;
+  return request;
 }
 
 bool IsFinal(TaskState state) {
@@ -52,20 +49,23 @@ bool IsFinal(TaskState state) {
 
 }  // namespace
 
-Service::Service(const Home& home, Runner runner, Ledger ledger, std::string owner, UniqueFd wake)
+Service::Service(const Home& home, Runner runner, Skipper skipper, Ledger ledger, std::string owner,
+                 UniqueFd wake)
     : home_(home),
       runner_(std::move(runner)),
+      skipper_(std::move(skipper)),
       owner_(std::move(owner)),
       wake_(std::move(wake)),
       ledger_(std::move(ledger)) {}
 
-Result<std::unique_ptr<Service>> Service::Make(const Home& home, Runner runner) {
+Result<std::unique_ptr<Service>> Service::Make(const Home& home, Runner runner, Skipper skipper) {
   Ledger ledger = TRY(Ledger::Open(home.fd.get(), home.path));
   TRY(ledger.Interrupt(UnixMilliseconds()));
   std::string owner = TRY(OwnerOfThisProcess());
   UniqueFd wake = TRY(sys::MakeEvent());
-  return std::unique_ptr<Service>(
-      new Service(home, std::move(runner), std::move(ledger), std::move(owner), std::move(wake)));
+  return std::unique_ptr<Service>(new Service(home, std::move(runner), std::move(skipper),
+                                              std::move(ledger), std::move(owner),
+                                              std::move(wake)));
 }
 
 Service::~Service() {
@@ -76,14 +76,25 @@ Service::~Service() {
     if (live->thread.joinable()) live->thread.join();
 }
 
+Status Service::CheckAccepting() {
+  std::lock_guard lock(mutex_);
+  if (accepting_) return Ok();
+  return Error(Kind::kSystem, "the gateway is being stopped; try again when it is back")
+      .Coded("gateway_stopping");
+}
+
+Result<std::optional<TaskAnswer>> Service::Skip(const Submission& submission) {
+  TRY(CheckSubmission(submission));
+  TRY(CheckAccepting());
+  if (!skipper_) return std::optional<TaskAnswer>();
+  std::optional<TaskAnswer> answer = skipper_(RequestFor(home_, submission));
+  if (answer.has_value()) answer->by_gateway = true;
+  return answer;
+}
+
 Result<std::string> Service::Submit(const Submission& submission) {
   TRY(CheckSubmission(submission));
-  {
-    std::lock_guard lock(mutex_);
-    if (!accepting_)
-      return Error(Kind::kSystem, "the gateway is being stopped; try again when it is back")
-          .Coded("gateway_stopping");
-  }
+  TRY(CheckAccepting());
   TaskRow task;
   task.id = TRY(MakeRunId());
   task.agent = submission.agent;
@@ -91,7 +102,8 @@ Result<std::string> Service::Submit(const Submission& submission) {
   task.accepted_ms = UnixMilliseconds();
   {
     std::lock_guard lock(ledger_mutex_);
-    Status accepted = ledger_.Accept(task, submission.prompt);
+    Status accepted =
+        ledger_.Accept(task, submission.prompt, {submission.team_role, submission.require_cell});
     if (!accepted.ok() && accepted.error().code.empty())
       return std::move(accepted).error().Coded(kWorkspaceFailed);
     TRY(std::move(accepted));
@@ -218,15 +230,12 @@ void Service::Note(const std::string& id, Live& live, std::string_view line) {
 
 void Service::Run(const ClaimedTask& task, Live& live) {
   const std::string& id = task.row.id;
-  TaskRequest request;
-  request.home = home_.path;
-  request.agent = task.row.agent;
-  request.prompt = task.prompt;
-  request.id = id;
   TaskAnswer answer;
   Result<TaskKind> kind = ParseTaskKind(task.row.kind);
   if (kind.ok()) {
-    request.kind = kind.value();
+    TaskRequest request = RequestFor(home_, {task.row.agent, kind.value(), task.prompt,
+                                             task.terms.team_role, task.terms.require_cell});
+    request.id = id;
     try {
       answer =
           runner_(request, live.cancel.get(), [&](std::string_view line) { Note(id, live, line); });

@@ -27,6 +27,8 @@ struct Submission {
   std::string agent;
   TaskKind kind = TaskKind::kBus;
   std::string prompt;
+  std::string team_role = {};  // as TaskRequest has them
+  bool require_cell = false;
 };
 
 // One task as the ledger knows it.
@@ -48,9 +50,14 @@ class Service {
   using Runner = std::function<TaskAnswer(const TaskRequest&, int cancel_fd,
                                           const std::function<void(std::string_view)>& report)>;
 
+  // Answers a task that is not to wait since nothing is to run for it; nullopt where something is.
+  // May be empty. Called by any thread.
+  using Skipper = std::function<std::optional<TaskAnswer>(const TaskRequest&)>;
+
   // Takes the home's ledger over: what a gateway that is gone was running is interrupted, and what
   // waited still does.
-  static Result<std::unique_ptr<Service>> Make(const Home& home, Runner runner);
+  static Result<std::unique_ptr<Service>> Make(const Home& home, Runner runner,
+                                               Skipper skipper = {});
   // Cancels what runs, and waits for it.
   ~Service();
   Service(const Service&) = delete;
@@ -59,8 +66,11 @@ class Service {
   // ---- For any thread.
 
   // Takes a task in and returns its id. Error codes: invalid_prompt, agent_not_found (no such name
-  // can be), unsupported_kind, queue_full, gateway_stopping, workspace_failed.
+  // can be), unknown_role, queue_full, gateway_stopping, workspace_failed.
   Result<std::string> Submit(const Submission& submission);
+  // The answer of a task that is skipped, which is in no ledger; nullopt: it is to be submitted.
+  // Error codes as Submit's.
+  Result<std::optional<TaskAnswer>> Skip(const Submission& submission);
   // Ends a task that waits; asks one that runs to end. The state it was in; nullopt: no such task.
   Result<std::optional<TaskState>> Cancel(const std::string& id);
   Result<std::vector<TaskRow>> Tasks(int64_t limit);
@@ -102,7 +112,9 @@ class Service {
     bool entered = false;  // its end is in the ledger
   };
 
-  Service(const Home& home, Runner runner, Ledger ledger, std::string owner, UniqueFd wake);
+  Service(const Home& home, Runner runner, Skipper skipper, Ledger ledger, std::string owner,
+          UniqueFd wake);
+  Status CheckAccepting();
   void Start(ClaimedTask task, std::unique_ptr<Live> live);
   void Run(const ClaimedTask& task, Live& live);
   Status Enter(const std::string& id, const TaskEnd& end);
@@ -112,6 +124,7 @@ class Service {
 
   const Home& home_;
   Runner runner_;
+  Skipper skipper_;
   std::string owner_;
   UniqueFd wake_;
   std::mutex ledger_mutex_;  // taken before mutex_ where both are held

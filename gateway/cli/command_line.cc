@@ -31,6 +31,7 @@ class Parser {
 
  private:
   void AddGateway();
+  void AddTerms(CLI::App* command);
   void AddCommon(CLI::App* command);
   CommandLine::What Asked() const;
 
@@ -62,9 +63,7 @@ Parser::Parser() {
   run_->add_option("PROMPT", options.prompt, "The task; - or nothing: standard input");
   AddCommon(run_);
   run_->add_option("--path", options.path, "What asks for the task: bus, cron, mail, ...");
-  run_->add_option("--role", options.role, "The member of a team that a goal round asks for");
-  run_->add_flag("--require-cell", options.require_cell,
-                 "Refuse the task where it would run on the host");
+  AddTerms(run_);
   run_->get_option("--json")->description("Print reply, code and receipt as one JSON object");
   config_ = app_.add_subcommand("config", "Look at a home's configuration");
   config_->require_subcommand(1);
@@ -88,6 +87,13 @@ Parser::Parser() {
     AddCommon(command);
 }
 
+void Parser::AddTerms(CLI::App* command) {
+  RunOptions& options = line_.options;
+  command->add_option("--role", options.role, "The member of a team that a goal round asks for");
+  command->add_flag("--require-cell", options.require_cell,
+                    "Refuse the task where it would run on the host");
+}
+
 void Parser::AddGateway() {
   RunOptions& options = line_.options;
   submit_ = app_.add_subcommand("submit", "Hand a task to the home's gateway and print its id");
@@ -96,6 +102,7 @@ void Parser::AddGateway() {
   submit_->add_option("PROMPT", options.prompt, "The task; - or nothing: standard input");
   submit_->add_option("--path", options.path, Text("What starts it: ", TaskKindNames()))
       ->required();
+  AddTerms(submit_);
   submit_->add_flag("--wait", options.wait, "Wait for its end and print the reply, as run does");
   cancel_ = app_.add_subcommand("cancel", "End a task that waits or runs in the home's gateway");
   cancel_->add_option("ID", line_.task, "The task's id, or the beginning of it")->required();

@@ -26,7 +26,7 @@ Error Lost(std::string_view what) {
 std::string_view KnownCode(std::string_view code) {
   for (std::string_view known :
        {"agent_not_found", "forbidden", "gateway_stopping", "invalid_prompt", "queue_full",
-        "task_not_found", "too_large", "unknown_kind", "unsupported_kind", "workspace_failed"})
+        "task_not_found", "too_large", "unknown_kind", "unknown_role", "workspace_failed"})
     if (code == known) return known;
   return "internal_error";
 }
@@ -140,12 +140,20 @@ Result<std::string> GatewayClient::Call(std::string_view method, const std::stri
   return std::string(rest);
 }
 
-Result<std::string> GatewayClient::Submit(const std::string& agent, TaskKind kind,
-                                          std::string_view prompt) {
+Result<GatewayClient::Submitted> GatewayClient::Submit(const TaskRequest& request) {
   JsonText json;
-  json.Open('{').Key("agent").String(agent).Key("kind").String(TaskKindName(kind));
-  json.Key("prompt").String(prompt).Close('}');
-  return MemberOf(TRY(Call("POST", "/v1/tasks", json.text())), "id");
+  json.Open('{').Key("agent").String(request.agent).Key("kind").String(TaskKindName(request.kind));
+  json.Key("prompt").String(request.prompt).Key("role").String(request.team_role);
+  json.Key("require_cell").Bool(request.require_cell).Close('}');
+  const std::string body = TRY(Call("POST", "/v1/tasks", json.text()));
+  const nlohmann::json object = nlohmann::json::parse(body, nullptr, false);
+  Submitted submitted;
+  if (object.is_object() && object.contains("answer")) {
+    submitted.answer = TRY(ParseAnswer(object["answer"].dump()));
+  } else {
+    submitted.id = TRY(MemberOf(body, "id"));
+  }
+  return submitted;
 }
 
 Result<std::string> GatewayClient::Cancel(const std::string& id) {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "gateway/config/home.h"
-#include "gateway/config/task_kind.h"
 #include "gateway/task/answer.h"
+#include "gateway/task/task.h"
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
 
@@ -25,8 +25,12 @@ class GatewayClient {
   // The same; error code gateway_lost, with the remedy, when none does.
   static Result<GatewayClient> Need(const Home& home);
 
-  // The id of the task that was taken in.
-  Result<std::string> Submit(const std::string& agent, TaskKind kind, std::string_view prompt);
+  struct Submitted {
+    std::string id;                    // of the task that was taken in; empty where none was:
+    std::optional<TaskAnswer> answer;  // of a task for which nothing is to run
+  };
+  // Asks for a task of the home; the request names its home and id in vain.
+  Result<Submitted> Submit(const TaskRequest& request);
   // The state the task was in: "accepted" and "running" are ended by this.
   Result<std::string> Cancel(const std::string& id);
   // A line for each step of the task so far.

@@ -65,38 +65,35 @@ Result<std::optional<TaskAnswer>> RunByGateway(const std::string& home_path,
   std::optional<GatewayClient> gateway = TRY(GatewayClient::Find(home.value()));
   if (!gateway.has_value()) return std::optional<TaskAnswer>();
   TRY(CheckPrompt(request.prompt));
-  const std::string id = TRY(gateway->Submit(request.agent, request.kind, request.prompt));
-  return std::optional<TaskAnswer>(TRY(FollowTask(*gateway, home.value(), id, cancel_fd)));
+  GatewayClient::Submitted submitted = TRY(gateway->Submit(request));
+  if (submitted.answer.has_value()) return std::move(submitted.answer);
+  return std::optional<TaskAnswer>(
+      TRY(FollowTask(*gateway, home.value(), submitted.id, cancel_fd)));
 }
 
-// What a gateway takes in; the rest is done by this process.
-bool IsForGateway(const TaskRequest& request) {
-  return CoverageOf(request.kind) != Coverage::kSkipped && request.team_role.empty() &&
-         !request.require_cell;
-}
-
-// `home` is told where it is known: what is wrong with a configuration is wrong with one home's.
-Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
-  TRY(sys::SetNotDumpable());
+// All but the prompt.
+Result<TaskRequest> RequestOf(const RunOptions& options) {
   TaskRequest request;
   request.agent = options.agent;
   request.team_role = options.role;
   request.require_cell = options.require_cell;
   if (!options.path.empty()) request.kind = TRY(ParseTaskKind(options.path));
-  if (!options.role.empty() && !IsTeamRole(options.role))
-    return Error(Kind::kUsage, Text("there is no team role `", Printable(options.role),
-                                    "`; it is planner, executor, verifier or synthesiser"))
-        .Coded("unknown_role");
+  TRY(CheckTeamRole(options.role));
+  return request;
+}
+
+// `home` is told where it is known: what is wrong with a configuration is wrong with one home's.
+Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
+  TRY(sys::SetNotDumpable());
+  TaskRequest request = TRY(RequestOf(options));
   // Before signals are caught: there is nothing yet that one would have to undo.
   request.prompt = TRY(ReadPrompt(options.prompt));
   UniqueFd cancel = TRY(sys::CatchTermination());
   Result<std::string> home = ChooseHome(options.home, ProcessEnvironment());
   if (!home.ok()) return std::move(home).error().Coded("workspace_failed");
   home_path = home.value();
-  if (IsForGateway(request)) {
-    std::optional<TaskAnswer> answer = TRY(RunByGateway(home_path, request, cancel.get()));
-    if (answer.has_value()) return *std::move(answer);
-  }
+  std::optional<TaskAnswer> answer = TRY(RunByGateway(home_path, request, cancel.get()));
+  if (answer.has_value()) return *std::move(answer);
   std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make());
   Surroundings surroundings = host->For(cancel.get());
   surroundings.report_progress = TerminalReport();
@@ -115,23 +112,18 @@ auto Catch(Body body) -> decltype(body()) {
   }
 }
 
-struct Submitted {
-  std::string id;
-  std::optional<TaskAnswer> answer;  // where it was waited for
-};
-
-Result<Submitted> Submit(const RunOptions& options) {
-  const TaskKind kind = TRY(ParseTaskKind(options.path));
-  const std::string prompt = TRY(ReadPrompt(options.prompt));
-  TRY(CheckPrompt(prompt));
+// With the answer where there is one at once, or it was waited for.
+Result<GatewayClient::Submitted> Submit(const RunOptions& options) {
+  TaskRequest request = TRY(RequestOf(options));
+  request.prompt = TRY(ReadPrompt(options.prompt));
+  TRY(CheckPrompt(request.prompt));
   Result<Home> home = OpenChosenHome(options.home, ProcessEnvironment());
   if (!home.ok()) return std::move(home).error().Coded("workspace_failed");
   GatewayClient gateway = TRY(GatewayClient::Need(home.value()));
   UniqueFd cancel;
   if (options.wait) cancel = TRY(sys::CatchTermination());
-  Submitted submitted;
-  submitted.id = TRY(gateway.Submit(options.agent, kind, prompt));
-  if (options.wait)
+  GatewayClient::Submitted submitted = TRY(gateway.Submit(request));
+  if (options.wait && !submitted.answer.has_value())
     submitted.answer = TRY(FollowTask(gateway, home.value(), submitted.id, cancel.get()));
   return submitted;
 }
@@ -147,7 +139,7 @@ int RunCommand(const RunOptions& options) {
 
 int SubmitCommand(const RunOptions& options) {
   constexpr int kFailed = 1;
-  Result<Submitted> submitted = Catch([&] { return Submit(options); });
+  Result<GatewayClient::Submitted> submitted = Catch([&] { return Submit(options); });
   if (!submitted.ok()) return PrintAnswer(AnswerFor(submitted.error()), options.json, options.home);
   if (submitted->answer.has_value())
     return PrintAnswer(*submitted->answer, options.json, options.home);

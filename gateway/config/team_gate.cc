@@ -34,8 +34,11 @@ TeamDecision DecideTeam(bool sandbox_enabled, TeamGateMode mode) {
   return {"grey_band", "auto"};
 }
 
-bool IsTeamRole(std::string_view role) {
-  return std::find(kRoles.begin(), kRoles.end(), role) != kRoles.end();
+Status CheckTeamRole(std::string_view role) {
+  if (role.empty() || std::find(kRoles.begin(), kRoles.end(), role) != kRoles.end()) return Ok();
+  return Error(Kind::kUsage, Text("there is no team role `", Printable(role.substr(0, 64)),
+                                  "`; it is planner, executor, verifier or synthesiser"))
+      .Coded("unknown_role");
 }
 
 }  // namespace taskcell::gateway

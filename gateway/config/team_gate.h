@@ -22,7 +22,8 @@ struct TeamDecision {
 // of a team would run on the host. Pure.
 TeamDecision DecideTeam(bool sandbox_enabled, TeamGateMode mode);
 
-// True for the roles of a team's members: planner, executor, verifier, synthesiser.
-bool IsTeamRole(std::string_view role);
+// Passes the roles of a team's members (planner, executor, verifier, synthesiser) and the empty
+// one, which asks for none; error code unknown_role for anything else.
+Status CheckTeamRole(std::string_view role);
 
 }  // namespace taskcell::gateway

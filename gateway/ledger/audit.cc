@@ -1,34 +1,17 @@
 #include "gateway/ledger/audit.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <ctime>
-#include <thread>
 
+#include "gateway/ledger/lock_file.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
-namespace {
-
-constexpr std::chrono::milliseconds kLockPause{20};
-
-Status LockWithin(int fd, std::chrono::milliseconds wait) {
-  const auto until = std::chrono::steady_clock::now() + wait;
-  while (true) {
-    Status locked = sys::Lock(fd, LOCK_EX | LOCK_NB);
-    if (locked.ok() || locked.error().err != EWOULDBLOCK) return locked;
-    if (std::chrono::steady_clock::now() >= until) return locked;
-    std::this_thread::sleep_for(kLockPause);
-  }
-}
-
-}  // namespace
 
 std::string Rfc3339(WallClock::time_point time) {
   const auto micros =

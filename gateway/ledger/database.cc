@@ -64,7 +64,7 @@ int64_t Statement::Integer(int column) const {
   return ::sqlite3_column_int64(statement_.get(), column);
 }
 
-Result<Database> Database::Open(const std::string& path) {
+Result<Database> Database::OpenForeign(const std::string& path) {
   sqlite3* opened = nullptr;
   const int code = ::sqlite3_open_v2(
       path.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX,
@@ -73,6 +73,12 @@ Result<Database> Database::Open(const std::string& path) {
   if (opened == nullptr) return Error(Kind::kSystem, "out of memory");
   if (code != SQLITE_OK) return DatabaseError(opened);
   (void)::sqlite3_busy_timeout(opened, kBusyWaitMs);  // fails only for a broken handle
+  TRY(database.Execute("PRAGMA trusted_schema = OFF"));
+  return database;
+}
+
+Result<Database> Database::Open(const std::string& path) {
+  Database database = TRY(OpenForeign(path));
   TRY(database.Execute("PRAGMA journal_mode = WAL"));
   TRY(database.Execute("PRAGMA synchronous = FULL"));
   // What is removed is overwritten: prompts are.

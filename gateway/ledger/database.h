@@ -41,12 +41,14 @@ class Statement {
   int bind_error_ = 0;
 };
 
-// An SQLite database in write-ahead mode. Every Error is of kind kSystem, or kConfig where the file
-// is no database. One thread at a time.
+// An SQLite database, where it is ours in write-ahead mode. Every Error is of kind kSystem, or
+// kConfig where the file is no database. One thread at a time.
 class Database {
  public:
   // Opens a file that exists; writers of other processes are waited for up to 5 s.
   static Result<Database> Open(const std::string& path);
+  // The same with a database that belongs to somebody else: nothing of how it is kept is changed.
+  static Result<Database> OpenForeign(const std::string& path);
 
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(std::string_view sql);  // one statement without values

@@ -13,9 +13,9 @@
 namespace taskcell::gateway {
 namespace {
 
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
 
-// One statement each, since they are prepared one by one. A ledger of version 1 gets the rest.
+// One statement each, since they are prepared one by one. An older ledger gets the rest.
 constexpr std::array<std::string_view, 4> kVersion1 = {
     "CREATE TABLE tasks (id TEXT PRIMARY KEY, agent TEXT NOT NULL, kind TEXT NOT NULL, "
     "owner TEXT NOT NULL, state TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, "
@@ -38,6 +38,15 @@ constexpr std::array<std::string_view, 5> kVersion2 = {
     "CREATE TABLE turns (agent TEXT PRIMARY KEY, turn INTEGER NOT NULL) STRICT",
     "CREATE INDEX waiting ON tasks(agent) WHERE state = 'accepted'",
     "PRAGMA user_version = 2",
+};
+constexpr std::array<std::string_view, 5> kVersion3 = {
+    "ALTER TABLE prompts ADD COLUMN team_role TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE prompts ADD COLUMN require_cell INTEGER NOT NULL DEFAULT 0",
+    "CREATE TABLE intake (rail TEXT NOT NULL, message TEXT NOT NULL, task TEXT NOT NULL, "
+    "envelope TEXT NOT NULL, refusal TEXT NOT NULL, reply_id TEXT NOT NULL, replied INTEGER NOT "
+    "NULL, PRIMARY KEY (rail, message)) STRICT",
+    "CREATE INDEX unreplied ON intake(rail) WHERE replied = 0",
+    "PRAGMA user_version = 3",
 };
 
 constexpr std::array<std::pair<TaskState, std::string_view>, 7> kStates = {{
@@ -86,6 +95,8 @@ Status MakeTables(Database& database) {
       for (std::string_view statement : kVersion1) TRY(database.Execute(statement));
     if (TRY(Version(database)) == 1)
       for (std::string_view statement : kVersion2) TRY(database.Execute(statement));
+    if (TRY(Version(database)) == 2)
+      for (std::string_view statement : kVersion3) TRY(database.Execute(statement));
     return Ok();
   });
 }

@@ -51,10 +51,27 @@ struct TaskEnd {
   std::string log;     // one line a step, likewise
 };
 
+// What else is asked of a task that waits.
+struct TaskTerms {
+  std::string team_role;  // as TaskRequest has them
+  bool require_cell = false;
+};
+
 // A task that waited and is to run now.
 struct ClaimedTask {
   TaskRow row;
   std::string prompt;
+  TaskTerms terms;
+};
+
+// A message of one of the home's queues, once it was taken from there.
+struct IntakeRow {
+  std::string rail;      // which queue
+  std::string message;   // its id in that queue
+  std::string task;      // the task it is a part of; empty: none was made of it
+  std::string envelope;  // what else its reply needs
+  std::string refusal;   // what it is replied where no task was made of it
+  std::string reply_id;  // the id its reply is to have
 };
 
 inline constexpr int64_t kMaxWaitingTasks = 10000;
@@ -94,7 +111,7 @@ class Ledger {
 
   // Takes a task in that is to run when its turn comes, with its prompt. Error code queue_full when
   // kMaxWaitingTasks wait already.
-  Status Accept(const TaskRow& task, std::string_view prompt);
+  Status Accept(const TaskRow& task, std::string_view prompt, const TaskTerms& terms = {});
   // Takes the next task: the oldest of the agent, among those with any, that has had no turn for
   // the longest. From then on it runs, in the process `owner`, and nobody else gets it. nullopt
   // when none waits.
@@ -105,6 +122,19 @@ class Ledger {
   // What Finish kept; empty where it kept nothing.
   Result<std::string> Answer(std::string_view id);
   Result<std::string> Log(std::string_view id);
+
+  // Takes a task in as Accept does, and enters with it the messages it was made of: all or nothing.
+  Status AcceptFrom(const std::vector<IntakeRow>& messages, const TaskRow& task,
+                    std::string_view prompt);
+  // Enters a message that no task is made of.
+  Status RefuseMessage(const IntakeRow& message);
+  // Whether a message that was entered has its reply; nullopt: it was never entered.
+  Result<std::optional<bool>> IsReplied(std::string_view rail, std::string_view message);
+  // The messages of a queue that can have their reply by now and have none yet, in the order in
+  // which they were taken.
+  Result<std::vector<IntakeRow>> Unreplied(std::string_view rail, int64_t limit);
+  // The message has its reply; what that needed is forgotten.
+  Status MarkReplied(std::string_view rail, std::string_view message);
 
   // The newest first.
   Result<std::vector<TaskRow>> Tasks(int64_t limit);
@@ -133,6 +163,9 @@ class Ledger {
   Result<std::optional<AccountState>> Account(std::string_view id);
   Result<std::string> Kept(std::string_view column, std::string_view id);
   Status Forget(std::string_view id);
+  // With a transaction open.
+  Status Insert(const TaskRow& task, std::string_view prompt, const TaskTerms& terms);
+  Status Enter(const IntakeRow& message);
 
   Database database_;
 };

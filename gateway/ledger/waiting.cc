@@ -11,20 +11,23 @@ Result<int64_t> Ledger::Waiting() {
   return count.Integer(0);
 }
 
-Status Ledger::Accept(const TaskRow& task, std::string_view prompt) {
-  Status accepted = database_.Transact([&]() -> Status {
-    if (TRY(Waiting()) >= kMaxWaitingTasks)
-      return Error(Kind::kSystem, Text(kMaxWaitingTasks,
-                                       " tasks wait already; try again when some have run, or "
-                                       "raise [taskcell] max_concurrent"))
-          .Coded("queue_full");
-    Statement insert =
-        TRY(database_.Prepare(Text("INSERT INTO tasks (", kTaskColumns,
-                                   ") VALUES (?, ?, ?, '', 'accepted', '', '', ?, 0, 0)")));
-    TRY(insert.Bind(task.id).Bind(task.agent).Bind(task.kind).Bind(task.accepted_ms).Run());
-    Statement keep = TRY(database_.Prepare("INSERT INTO prompts (task, prompt) VALUES (?, ?)"));
-    return keep.Bind(task.id).Bind(prompt).Run();
-  });
+Status Ledger::Insert(const TaskRow& task, std::string_view prompt, const TaskTerms& terms) {
+  if (TRY(Waiting()) >= kMaxWaitingTasks)
+    return Error(Kind::kSystem, Text(kMaxWaitingTasks,
+                                     " tasks wait already; try again when some have run, or "
+                                     "raise [taskcell] max_concurrent"))
+        .Coded("queue_full");
+  Statement insert = TRY(database_.Prepare(Text(
+      "INSERT INTO tasks (", kTaskColumns, ") VALUES (?, ?, ?, '', 'accepted', '', '', ?, 0, 0)")));
+  TRY(insert.Bind(task.id).Bind(task.agent).Bind(task.kind).Bind(task.accepted_ms).Run());
+  Statement keep = TRY(database_.Prepare(
+      "INSERT INTO prompts (task, prompt, team_role, require_cell) VALUES (?, ?, ?, ?)"));
+  keep.Bind(task.id).Bind(prompt).Bind(terms.team_role);
+  return keep.Bind(int64_t{terms.require_cell}).Run();
+}
+
+Status Ledger::Accept(const TaskRow& task, std::string_view prompt, const TaskTerms& terms) {
+  Status accepted = database_.Transact([&]() -> Status { return Insert(task, prompt, terms); });
   if (accepted.ok() || accepted.error().code == "queue_full") return accepted;
   return std::move(accepted).With(kLedgerFile);
 }
@@ -40,12 +43,16 @@ Result<std::optional<ClaimedTask>> Ledger::Claim(const std::string& owner, int64
     TRY(agent.Run());
     Statement select = TRY(database_.Prepare(
         Text("SELECT ", kTaskColumns,
-             ", prompt FROM tasks JOIN prompts ON task = id "
+             ", prompt, team_role, require_cell FROM tasks JOIN prompts ON task = id "
              "WHERE state = 'accepted' AND agent = ? ORDER BY tasks.rowid LIMIT 1")));
     if (!TRY(select.Bind(next).Step()))
       return Error(Kind::kConfig, Text("a task of agent ", Printable(next), " has no prompt"));
-    constexpr int kPromptColumn = 10;
-    ClaimedTask task{TRY(ReadTask(select)), select.Text(kPromptColumn)};
+    int column = kTaskColumnCount;
+    ClaimedTask task;
+    task.row = TRY(ReadTask(select));
+    task.prompt = select.Text(column++);
+    task.terms.team_role = select.Text(column++);
+    task.terms.require_cell = select.Integer(column) != 0;
     TRY(select.Run());
     Statement update = TRY(database_.Prepare(
         "UPDATE tasks SET state = 'running', owner = ?, started_ms = ? WHERE id = ?"));

@@ -18,6 +18,7 @@ namespace taskcell::gateway {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::string_view kSkipped = "skipped";
 using Details = std::map<std::string, std::variant<std::string, uint64_t>, std::less<>>;
 
 // The id as agent.toml means it, or what can be shown of what it says.
@@ -95,9 +96,9 @@ class Dispatch {
 
   TaskAnswer Skip() {
     TaskAnswer answer = NotRun(
-        "skipped", Text("nothing was run: a task of kind ", TaskKindName(request_.kind),
-                        " needs what no cell has, and this agent has [container] sandbox_enabled "
-                        "= true; the message stays where it is, for a person"));
+        kSkipped, Text("nothing was run: a task of kind ", TaskKindName(request_.kind),
+                       " needs what no cell has, and this agent has [container] sandbox_enabled "
+                       "= true; the message stays where it is, for a person"));
     NoteUncovered("skipped", answer);
     return answer;
   }
@@ -194,9 +195,10 @@ TaskAnswer AgentRefused(const Home& home, const TaskRequest& request, const Erro
   return answer;
 }
 
-// The one line that a failure has in the gateway's log.
+// The one line that a failure has in the gateway's log. A skipped task is none: it has the line of
+// its path, once.
 void LogFailure(const Home& home, const std::string& agent, TaskAnswer& answer) {
-  if (answer.ok()) return;
+  if (answer.ok() || answer.code == kSkipped) return;
   Status logged =
       AppendLog(home.fd.get(), {"task_failed",
                                 agent,
@@ -208,6 +210,15 @@ void LogFailure(const Home& home, const std::string& agent, TaskAnswer& answer) 
 }
 
 }  // namespace
+
+std::optional<TaskAnswer> SkipTask(const TaskRequest& request, Surroundings& surroundings) {
+  if (CoverageOf(request.kind) != Coverage::kSkipped) return std::nullopt;
+  Result<Home> home = OpenHome(request.home);
+  if (!home.ok()) return std::nullopt;
+  Result<Agent> agent = FindAgent(home.value(), request.agent);
+  if (!agent.ok() || !agent->config.sandbox_enabled) return std::nullopt;
+  return Dispatch(home.value(), agent.value(), request, surroundings, Clock::now()).Run();
+}
 
 TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings) {
   const Clock::time_point begun = Clock::now();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,5 +68,9 @@ struct Surroundings {
 // the host that the sandbox refused, each time audited, and only as long as no cell of its own was
 // made: an image that makes its cell look wrong must not buy itself a run on the host.
 TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings);
+
+// What RunTask answers to a task for which nothing is to run, of a kind that an agent whose sandbox
+// is on skips: it need not wait for its turn. nullopt for every other, whose answer takes RunTask.
+std::optional<TaskAnswer> SkipTask(const TaskRequest& request, Surroundings& surroundings);
 
 }  // namespace taskcell::gateway

@@ -16,6 +16,15 @@ void Warn(const Status& status, std::vector<std::string>& warnings) {
 
 }  // namespace
 
+TaskAnswer AnswerOfRow(const TaskRow& row) {
+  TaskAnswer answer;
+  answer.code = row.code;
+  answer.message = row.message;
+  answer.task_id = row.id;
+  answer.by_gateway = true;
+  return answer;
+}
+
 TaskState StateFor(const TaskAnswer& answer) {
   const std::string_view word = OutcomeWord(answer.code);
   if (word == "success") return TaskState::kDone;

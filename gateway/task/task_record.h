@@ -45,6 +45,10 @@ class TaskRecord {
   bool waited_;
 };
 
+// What is told of a task of a gateway that ended without an answer: one that was cancelled while it
+// waited, or interrupted.
+TaskAnswer AnswerOfRow(const TaskRow& row);
+
 // What a task comes to in the ledger.
 TaskState StateFor(const TaskAnswer& answer);
 

@@ -14,7 +14,7 @@ _taskcell() {
       else
         case $command in
           run) words="--path --role --require-cell --home --json --help" ;;
-          submit) words="--path --wait --home --json --help" ;;
+          submit) words="--path --role --require-cell --wait --home --json --help" ;;
           ps) words="--all --home --json --help" ;;
           team-gate) words="--gate --home --json --help" ;;
           sweep) words="--dry-run --home --json --help" ;;

@@ -21,6 +21,8 @@ complete -c taskcell -n '__fish_seen_subcommand_from run' -l path -r -a 'bus das
 complete -c taskcell -n '__fish_seen_subcommand_from run' -l role -r -a 'planner executor verifier synthesiser' -d 'a team role'
 complete -c taskcell -n '__fish_seen_subcommand_from run' -l require-cell -d 'refuse to run on the host'
 complete -c taskcell -n '__fish_seen_subcommand_from submit' -l path -r -a 'bus dashboard heartbeat autopilot_delegate autopilot_run_skill goal_round plan_step channel_reply cron reminder mail proactive ephemeral acp eval' -d 'what starts the task'
+complete -c taskcell -n '__fish_seen_subcommand_from submit' -l role -r -a 'planner executor verifier synthesiser' -d 'a team role'
+complete -c taskcell -n '__fish_seen_subcommand_from submit' -l require-cell -d 'refuse to run on the host'
 complete -c taskcell -n '__fish_seen_subcommand_from submit' -l wait -d 'wait for its end'
 complete -c taskcell -n '__fish_seen_subcommand_from ps' -l all -d 'every task'
 complete -c taskcell -n '__fish_seen_subcommand_from team-gate' -l gate -r -a 'auto always_solo always_team' -d 'the gate of the goal loop'

@@ -23,7 +23,7 @@ _taskcell() {
   fi
   case $words[2] in
     run) _arguments '--path[what starts the task]:kind:(bus dashboard heartbeat autopilot_delegate autopilot_run_skill goal_round plan_step channel_reply cron reminder mail proactive ephemeral acp eval)' '--role[a team role]:role:(planner executor verifier synthesiser)' '--require-cell[refuse to run on the host]' $common ;;
-    submit) _arguments '--path[what starts the task]:kind:(bus dashboard heartbeat autopilot_delegate autopilot_run_skill goal_round plan_step channel_reply cron reminder mail proactive ephemeral acp eval)' '--wait[wait for its end]' $common ;;
+    submit) _arguments '--path[what starts the task]:kind:(bus dashboard heartbeat autopilot_delegate autopilot_run_skill goal_round plan_step channel_reply cron reminder mail proactive ephemeral acp eval)' '--role[a team role]:role:(planner executor verifier synthesiser)' '--require-cell[refuse to run on the host]' '--wait[wait for its end]' $common ;;
     ps) _arguments '--all[every task]' $common ;;
     team-gate) _arguments '--gate[the gate of the goal loop]:gate:(auto always_solo always_team)' $common ;;
     sweep) _arguments '--dry-run[change nothing]' $common ;;

@@ -12,6 +12,7 @@
 #include "gateway/cli/gateway_client.h"
 #include "launcher/base/text.h"
 #include "tests/support/fixture.h"
+#include "tests/support/wait_for.h"
 #include "tests/unit/gateway/api/scripted_service.h"
 
 namespace taskcell::gateway {
@@ -122,8 +123,15 @@ TEST_F(ApiTest, WhatIsWrongIsRefusedByNameAndNothingIsKept) {
                "bad_request"},
            Row{"POST", "/v1/tasks", "{\"agent\":\"a\",\"kind\":\"run\",\"prompt\":\"x\"}", 400,
                "unknown_kind"},
-           Row{"POST", "/v1/tasks", "{\"agent\":\"a\",\"kind\":\"mail\",\"prompt\":\"x\"}", 400,
-               "unsupported_kind"},
+           Row{"POST", "/v1/tasks", R"({"agent":"a","kind":"bus","prompt":"x","role":"chief"})",
+               400, "unknown_role"},
+           Row{"POST", "/v1/tasks", R"({"agent":"a","kind":"bus","prompt":"x","role":1})", 400,
+               "bad_request"},
+           Row{"POST", "/v1/tasks",
+               R"({"agent":"a","kind":"bus","prompt":"x","require_cell":"yes"})", 400,
+               "bad_request"},
+           Row{"POST", "/v1/tasks", R"({"agent":"sandboxed","kind":"mail","prompt":" "})", 400,
+               "invalid_prompt"},
            Row{"POST", "/v1/tasks", Task(""), 400, "invalid_prompt"},
            Row{"PUT", "/v1/tasks", Task("x"), 405, "method_not_allowed"},
            Row{"GET", "/v1/tasks/none", "", 404, "task_not_found"},
@@ -139,6 +147,30 @@ TEST_F(ApiTest, WhatIsWrongIsRefusedByNameAndNothingIsKept) {
     EXPECT_EQ(reply.json()["code"], row.code) << row.target << row.body << reply.body;
   }
   EXPECT_EQ(Ask("GET", "/v1/tasks").body, "[]\n");
+}
+
+TEST_F(ApiTest, ASkippedTaskIsAnsweredAndNotTakenIn) {
+  const Reply reply =
+      Ask("POST", "/v1/tasks", R"({"agent":"sandboxed","kind":"mail","prompt":"x"})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.json()["answer"]["code"], "skipped");
+  EXPECT_FALSE(reply.json().contains("id"));
+  EXPECT_EQ(Ask("GET", "/v1/tasks").body, "[]\n");
+  EXPECT_EQ(Ask("POST", "/v1/tasks", R"({"agent":"a","kind":"mail","prompt":"x"})").status, 202)
+      << "of an agent whose sandbox is off it is a task like any other";
+}
+
+TEST_F(ApiTest, WhatElseIsAskedOfATaskReachesItsRun) {
+  TaskRequest request{"", "a", "one"};
+  request.kind = TaskKind::kGoalRound;
+  request.team_role = "verifier";
+  request.require_cell = true;
+  ASSERT_TRUE(GatewayClient::Find(*home_).value()->Submit(request).ok());
+  ASSERT_TRUE(test::WaitFor([this] { return Started().size() == 1; }));
+  std::lock_guard lock(mutex_);
+  EXPECT_EQ(requests_[0].kind, TaskKind::kGoalRound);
+  EXPECT_EQ(requests_[0].team_role, "verifier");
+  EXPECT_TRUE(requests_[0].require_cell);
 }
 
 TEST_F(ApiTest, ABodyIsTakenUpToItsBoundAndNotOnePast) {
@@ -158,7 +190,7 @@ TEST_F(ApiTest, ABodyIsTakenUpToItsBoundAndNotOnePast) {
 TEST_F(ApiTest, AClientThatSendsTooMuchIsToldSo) {
   // Each of these takes six bytes in JSON.
   const std::string prompt(kMaxApiBodyBytes / 6 + 1, '\x01');
-  EXPECT_EQ(GatewayClient::Find(*home_).value()->Submit("a", TaskKind::kBus, prompt).error().code,
+  EXPECT_EQ(GatewayClient::Find(*home_).value()->Submit({"", "a", prompt}).error().code,
             "too_large");
 }
 
@@ -192,7 +224,7 @@ TEST_F(ApiTest, AnotherUserIsRefusedEvenWhereTheSocketLetsItIn) {
 TEST_F(ApiTest, TheClientFollowsATaskAndCancelsIt) {
   std::optional<GatewayClient> client = GatewayClient::Find(*home_).value();
   ASSERT_TRUE(client.has_value());
-  const std::string id = client->Submit("a", TaskKind::kBus, "one").value();
+  const std::string id = client->Submit({"", "a", "one"})->id;
   UniqueFd cancel = sys::MakeEvent().value();
   std::string lines;
   Result<TaskAnswer> answer = client->Follow(id, cancel.get(), [&](std::string_view line) {
@@ -203,13 +235,16 @@ TEST_F(ApiTest, TheClientFollowsATaskAndCancelsIt) {
   EXPECT_EQ(answer->code, "stopped");
   EXPECT_EQ(answer->task_id, id);
   EXPECT_THAT(lines, HasSubstr("begun"));
-  EXPECT_EQ(client->Submit("a", TaskKind::kMail, "x").error().code, "unsupported_kind");
+  TaskRequest mail{"", "sandboxed", "x", TaskKind::kMail};
+  EXPECT_EQ(client->Submit(mail)->answer->code, "skipped");
+  mail.team_role = "chief";
+  EXPECT_EQ(client->Submit(mail).error().code, "unknown_role");
   EXPECT_EQ(client->Cancel("none").error().code, "task_not_found");
 }
 
 TEST_F(ApiTest, AClientWhoseGatewayGoesAwayIsToldSo) {
   std::optional<GatewayClient> client = GatewayClient::Find(*home_).value();
-  const std::string id = client->Submit("a", TaskKind::kBus, "one").value();
+  const std::string id = client->Submit({"", "a", "one"})->id;
   Result<TaskAnswer> answer =
       client->Follow(id, -1, [this](std::string_view /*line*/) { service_->EndWatches(); });
   ASSERT_FALSE(answer.ok());

@@ -24,6 +24,7 @@
 namespace taskcell::gateway {
 
 // A service whose tasks do as they are told: each runs until Release, or until it is cancelled.
+// Mail for the agent "sandboxed" is skipped.
 class ScriptedService : public testing::Test {
  protected:
   void SetUp() override {
@@ -37,10 +38,20 @@ class ScriptedService : public testing::Test {
   }
 
   void Open() {
-    service_ = Service::Make(*home_, [this](const TaskRequest& request, int cancel_fd,
-                                            const std::function<void(std::string_view)>& report) {
-                 return Work(request, cancel_fd, report);
-               }).value();
+    service_ = Service::Make(
+                   *home_,
+                   [this](const TaskRequest& request, int cancel_fd,
+                          const std::function<void(std::string_view)>& report) {
+                     return Work(request, cancel_fd, report);
+                   },
+                   [](const TaskRequest& request) -> std::optional<TaskAnswer> {
+                     if (request.kind != TaskKind::kMail || request.agent != "sandboxed")
+                       return std::nullopt;
+                     TaskAnswer answer;
+                     answer.code = "skipped";
+                     return answer;
+                   })
+                   .value();
   }
 
   TaskAnswer Work(const TaskRequest& request, int cancel_fd,
@@ -49,6 +60,7 @@ class ScriptedService : public testing::Test {
     {
       std::lock_guard lock(mutex_);
       started_.push_back(request.prompt);
+      requests_.push_back(request);
       most_ = std::max(most_, ++running_);
     }
     TaskAnswer answer;
@@ -112,6 +124,7 @@ class ScriptedService : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> started_;
+  std::vector<TaskRequest> requests_;
   std::map<std::string, bool> done_;
   bool released_ = false;
   int running_ = 0;

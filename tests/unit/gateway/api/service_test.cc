@@ -143,6 +143,34 @@ TEST_F(ServiceTest, AnEndThatCannotBeWrittenIsWrittenLaterAndToldAtOnce) {
   EXPECT_EQ(StateOf(id), TaskState::kDone);
 }
 
+TEST_F(ServiceTest, WhatElseIsAskedOfATaskReachesItsRun) {
+  ASSERT_TRUE(service_->Submit({"a", TaskKind::kGoalRound, "one", "planner"}).ok());
+  ASSERT_TRUE(service_->Submit({"a", TaskKind::kCron, "two", "", true}).ok());
+  ReleaseAll();
+  ASSERT_TRUE(
+      DispatchUntil(1, [this] { return Started().size() == 2 && service_->Running() == 0; }));
+  ASSERT_EQ(requests_.size(), 2U);
+  EXPECT_EQ(requests_[0].kind, TaskKind::kGoalRound);
+  EXPECT_EQ(requests_[0].team_role, "planner");
+  EXPECT_FALSE(requests_[0].require_cell);
+  EXPECT_EQ(requests_[1].kind, TaskKind::kCron);
+  EXPECT_EQ(requests_[1].team_role, "");
+  EXPECT_TRUE(requests_[1].require_cell);
+}
+
+TEST_F(ServiceTest, ASkippedTaskIsAnsweredAtOnceAndStandsInNoLedger) {
+  const std::optional<TaskAnswer> answer =
+      service_->Skip({"sandboxed", TaskKind::kMail, "x"}).value();
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->code, "skipped");
+  EXPECT_TRUE(answer->by_gateway);
+  EXPECT_FALSE(service_->Skip({"other", TaskKind::kMail, "x"}).value().has_value());
+  EXPECT_EQ(service_->Skip({"sandboxed", TaskKind::kMail, " "}).error().code, "invalid_prompt");
+  EXPECT_TRUE(service_->Tasks(9).value().empty());
+  service_->Stop();
+  EXPECT_EQ(service_->Skip({"sandboxed", TaskKind::kMail, "x"}).error().code, "gateway_stopping");
+}
+
 TEST_F(ServiceTest, WhatCannotBeATaskIsRefusedBeforeItIsKept) {
   auto code = [this](const Submission& submission) {
     Result<std::string> id = service_->Submit(submission);
@@ -152,7 +180,7 @@ TEST_F(ServiceTest, WhatCannotBeATaskIsRefusedBeforeItIsKept) {
   EXPECT_EQ(code({"a", TaskKind::kBus, std::string(kMaxPromptBytes + 1, 'x')}), "invalid_prompt");
   EXPECT_EQ(code({"", TaskKind::kBus, "x"}), "agent_not_found");
   EXPECT_EQ(code({std::string(129, 'a'), TaskKind::kBus, "x"}), "agent_not_found");
-  EXPECT_EQ(code({"a", TaskKind::kMail, "x"}), "unsupported_kind");
+  EXPECT_EQ(code({"a", TaskKind::kGoalRound, "x", "chief"}), "unknown_role");
   EXPECT_EQ(service_->Measure()->waiting, 0);
   EXPECT_EQ(code({std::string(128, 'a'), TaskKind::kBus, std::string(kMaxPromptBytes, 'x')}), "ok");
 }

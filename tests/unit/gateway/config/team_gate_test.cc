@@ -32,8 +32,10 @@ TEST(TeamGateTest, AnUnknownModeIsRefused) {
 
 TEST(TeamGateTest, OnlyTheFourMembersOfATeamAreRoles) {
   for (const char* role : {"planner", "executor", "verifier", "synthesiser"})
-    EXPECT_TRUE(IsTeamRole(role)) << role;
-  for (const char* role : {"", "solo", "Planner", "planner "}) EXPECT_FALSE(IsTeamRole(role));
+    EXPECT_TRUE(CheckTeamRole(role).ok()) << role;
+  EXPECT_TRUE(CheckTeamRole("").ok()) << "asks for none";
+  for (const char* role : {"solo", "Planner", "planner "})
+    EXPECT_EQ(CheckTeamRole(role).error().code, "unknown_role") << role;
 }
 
 }  // namespace

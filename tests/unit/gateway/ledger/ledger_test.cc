@@ -180,11 +180,11 @@ TEST_F(TaskLedgerTest, ALedgerOfANewerVersionIsRefused) {
   ASSERT_TRUE(Open().ok());
   {
     Database database = Database::Open(path_ + "/taskcell.db").value();
-    ASSERT_TRUE(database.Execute("PRAGMA user_version = 3").ok());
+    ASSERT_TRUE(database.Execute("PRAGMA user_version = 4").ok());
   }
   Result<Ledger> ledger = Open();
   ASSERT_FALSE(ledger.ok());
-  EXPECT_NE(ledger.error().text.find("version 3"), std::string::npos) << ledger.error().text;
+  EXPECT_NE(ledger.error().text.find("version 4"), std::string::npos) << ledger.error().text;
 }
 
 constexpr int64_t kNow = 1000000;

@@ -67,11 +67,25 @@ TEST_F(WaitingTasksTest, AnAcceptedTaskIsClaimedOnceWithItsPrompt) {
   ASSERT_TRUE(task.has_value());
   EXPECT_EQ(task->row.id, "t1");
   EXPECT_EQ(task->prompt, "do it");
+  EXPECT_EQ(task->terms.team_role, "");
+  EXPECT_FALSE(task->terms.require_cell);
   const TaskRow row = ledger.Task("t1").value().value();
   EXPECT_EQ(row.state, TaskState::kRunning);
   EXPECT_EQ(row.owner, "me");
   EXPECT_EQ(row.started_ms, 9);
   EXPECT_FALSE(ledger.Claim("me", 10).value().has_value());
+}
+
+TEST_F(WaitingTasksTest, WhatElseWasAskedOfATaskWaitsWithIt) {
+  Ledger ledger = Open().value();
+  ASSERT_TRUE(ledger.Accept(Row("t1", "a"), "x", {"planner", false}).ok());
+  ASSERT_TRUE(ledger.Accept(Row("t2", "a"), "x", {"", true}).ok());
+  const ClaimedTask first = ledger.Claim("me", 9).value().value();
+  EXPECT_EQ(first.terms.team_role, "planner");
+  EXPECT_FALSE(first.terms.require_cell);
+  const ClaimedTask second = ledger.Claim("me", 9).value().value();
+  EXPECT_EQ(second.terms.team_role, "");
+  EXPECT_TRUE(second.terms.require_cell);
 }
 
 TEST_F(WaitingTasksTest, AgentsTakeTurnsAndEachKeepsItsOrder) {
@@ -214,13 +228,28 @@ TEST_F(WaitingTasksTest, ALedgerOfTheFirstVersionIsTakenOver) {
     Database database = Database::Open(path_ + "/taskcell.db").value();
     for (const char* statement :
          {"INSERT INTO tasks VALUES ('old', 'a', 'run', 'o', 'done', 'ok', '', 1, 2, 3)",
-          "DROP INDEX waiting", "DROP TABLE turns", "DROP TABLE answers", "DROP TABLE prompts",
-          "PRAGMA user_version = 1"})
+          "DROP TABLE intake", "DROP INDEX waiting", "DROP TABLE turns", "DROP TABLE answers",
+          "DROP TABLE prompts", "PRAGMA user_version = 1"})
       ASSERT_TRUE(database.Execute(statement).ok()) << statement;
   }
   Ledger ledger = Open().value();
   EXPECT_EQ(ledger.Task("old").value()->state, TaskState::kDone);
   EXPECT_TRUE(ledger.Accept(Row("t1", "a"), "x").ok());
+}
+
+TEST_F(WaitingTasksTest, WhatWaitsInALedgerOfTheSecondVersionStillDoes) {
+  ASSERT_TRUE(Open().value().Accept(Row("t1", "a"), "do it", {"planner", true}).ok());
+  {
+    Database database = Database::Open(path_ + "/taskcell.db").value();
+    for (const char* statement :
+         {"DROP TABLE intake", "ALTER TABLE prompts DROP COLUMN team_role",
+          "ALTER TABLE prompts DROP COLUMN require_cell", "PRAGMA user_version = 2"})
+      ASSERT_TRUE(database.Execute(statement).ok()) << statement;
+  }
+  const ClaimedTask task = Open().value().Claim("me", 9).value().value();
+  EXPECT_EQ(task.prompt, "do it");
+  EXPECT_EQ(task.terms.team_role, "") << "the second version knew of none";
+  EXPECT_FALSE(task.terms.require_cell);
 }
 
 }  // namespace

@@ -74,6 +74,30 @@ TEST_F(UncoveredTest, NothingRunsForMailAndItStaysWhereItIs) {
   EXPECT_FALSE(std::filesystem::exists(path_ + "/taskcell.db")) << "nothing is queued";
   EXPECT_EQ(Events(), std::vector<std::string>{"task_sandbox_not_applied"});
   EXPECT_THAT(AuditLog(), HasSubstr("{\"action\":\"skipped\",\"path\":\"mail\"}"));
+  const std::string log = Log();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  EXPECT_THAT(log, HasSubstr(" WARN sandbox_not_applied agent=a1 path=mail action=skipped\n"));
+}
+
+TEST_F(UncoveredTest, OnlyWhatIsSkippedIsAnsweredWithoutItsTurn) {
+  PutProgram("claude", "touch " + path_ + "/ran");
+  TaskRequest request{path_, "a1", "do it"};
+  for (const char* kind : {"bus", "cron", "goal_round", "ephemeral"}) {
+    request.kind = ParseTaskKind(kind).value();
+    EXPECT_FALSE(SkipTask(request, surroundings_).has_value()) << kind;
+  }
+  request.kind = TaskKind::kMail;
+  for (int turn = 0; turn < 2; ++turn) EXPECT_EQ(SkipTask(request, surroundings_)->code, "skipped");
+  EXPECT_EQ(Events(), std::vector<std::string>{"task_sandbox_not_applied"});
+  const std::string log = Log();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  request.agent = "nobody";
+  EXPECT_FALSE(SkipTask(request, surroundings_).has_value()) << "its turn tells what is wrong";
+  request.agent = "a1";
+  AgentOff();
+  EXPECT_FALSE(SkipTask(request, surroundings_).has_value()) << "it is a task like any other";
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/ran"));
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/taskcell.db"));
 }
 
 TEST_F(UncoveredTest, AgentWithTheSwitchOffGetsNoEvent) {
