@@ -7,9 +7,11 @@
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "gateway/api/api.h"
 #include "gateway/api/http_server.h"
@@ -18,6 +20,7 @@
 #include "gateway/api/service_manager.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/egress/start_thread.h"
+#include "gateway/intake/intake.h"
 #include "gateway/task/account_list.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/host_surroundings.h"
@@ -61,35 +64,52 @@ void SweepOnce(const Home& home) {
     Log(Text("sweep: cleanup_failed: ", reason, " (", count, ")"));
 }
 
-// Sweeps beside everything else: an engine may take its time.
-class Sweeper {
+// Tells each trouble when it begins, not every time.
+class TroubleLog {
  public:
-  explicit Sweeper(const Home& home) : home_(home) {}
-  ~Sweeper() {
+  void Tell(std::vector<std::string> troubles) {
+    for (const std::string& trouble : troubles)
+      if (std::find(told_.begin(), told_.end(), trouble) == told_.end()) Log(trouble);
+    told_ = std::move(troubles);
+  }
+
+ private:
+  std::vector<std::string> told_;
+};
+
+// Does something every so often, beside everything else: an engine, or another program that holds
+// a file, may take its time.
+class Periodic {
+ public:
+  Periodic(std::chrono::seconds every, std::function<void()> work)
+      : every_(every), work_(std::move(work)) {}
+  // Waits for what is being done.
+  ~Periodic() {
     if (thread_.joinable()) thread_.join();
   }
-  Sweeper(const Sweeper&) = delete;
-  Sweeper& operator=(const Sweeper&) = delete;
+  Periodic(const Periodic&) = delete;
+  Periodic& operator=(const Periodic&) = delete;
 
-  void SweepWhenDue() {
+  void WorkWhenDue() {
     if (running_ || Clock::now() < due_) return;
     if (thread_.joinable()) thread_.join();
-    due_ = Clock::now() + kSweepEvery;
+    due_ = Clock::now() + every_;
     running_ = true;
     Result<std::thread> thread = StartThread([this] {
-      SweepOnce(home_);
+      work_();
       running_ = false;
     });
     if (thread.ok()) {
       thread_ = std::move(thread).value();
     } else {
       running_ = false;
-      Log(Text("sweep: ", thread.error().text));
+      Log(thread.error().text);
     }
   }
 
  private:
-  const Home& home_;
+  std::chrono::seconds every_;
+  std::function<void()> work_;
   Clock::time_point due_;  // at once
   std::atomic<bool> running_ = false;
   std::thread thread_;
@@ -104,16 +124,30 @@ Service::Runner RunnerIn(HostSurroundings& host) {
   };
 }
 
+Service::Skipper SkipperIn(HostSurroundings& host) {
+  return [&host](const TaskRequest& request) {
+    Surroundings surroundings = host.For(-1);
+    return SkipTask(request, surroundings);
+  };
+}
+
 // The one thread that drives everything, from the start to the last task.
 class Drive {
  public:
-  Drive(const Home& home, Service& service, const ServiceManager& manager, int termination_fd)
-      : home_(home), service_(service), manager_(manager), termination_fd_(termination_fd) {}
+  Drive(const Home& home, Service& service, Intake& intake, const ServiceManager& manager,
+        int termination_fd)
+      : home_(home),
+        service_(service),
+        intake_(intake),
+        manager_(manager),
+        termination_fd_(termination_fd) {}
 
   void Serve() {
-    Sweeper sweeper(home_);
+    Periodic sweeper(kSweepEvery, [this] { SweepOnce(home_); });
+    Periodic looker(kLookEvery, [this] { queue_troubles_.Tell(intake_.Look(true)); });
     while (!terminated_) {
-      sweeper.SweepWhenDue();
+      sweeper.WorkWhenDue();
+      looker.WorkWhenDue();
       Status dispatched = service_.Dispatch(MaxConcurrent(home_));
       TellOnce(dispatched);
       Wait();
@@ -128,11 +162,13 @@ class Drive {
              drain.count(), " s"));
     terminated_ = false;
     Until(Clock::now() + drain);
-    if (service_.Running() == 0) return;
-    Log(Text(service_.Running(), " tasks are cancelled"));
-    service_.CancelAll();
-    terminated_ = false;
-    Until(Clock::now() + kCancelWait);
+    if (service_.Running() > 0) {
+      Log(Text(service_.Running(), " tasks are cancelled"));
+      service_.CancelAll();
+      terminated_ = false;
+      Until(Clock::now() + kCancelWait);
+    }
+    queue_troubles_.Tell(intake_.Look(false));
   }
 
  private:
@@ -157,20 +193,20 @@ class Drive {
     watchdog_due_ = Clock::now() + *manager_.watchdog();
   }
 
-  // What keeps tasks from running is told when it begins, not once a second.
   void TellOnce(const Status& dispatched) {
-    const std::string trouble = dispatched.ok() ? "" : dispatched.error().text;
-    if (!trouble.empty() && trouble != told_) Log(trouble);
-    told_ = trouble;
+    troubles_.Tell(dispatched.ok() ? std::vector<std::string>()
+                                   : std::vector<std::string>{dispatched.error().text});
   }
 
   const Home& home_;
   Service& service_;
+  Intake& intake_;
   const ServiceManager& manager_;
   int termination_fd_;
   bool terminated_ = false;
   Clock::time_point watchdog_due_;  // at once
-  std::string told_;
+  TroubleLog troubles_;
+  TroubleLog queue_troubles_;
 };
 
 }  // namespace
@@ -187,7 +223,8 @@ Status RunGateway(const GatewayOptions& options) {
   Instance instance = TRY(ClaimHome(home));
   Defer release([&home] { ReleaseHome(home); });
   std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make());
-  std::unique_ptr<Service> service = TRY(Service::Make(home, RunnerIn(*host)));
+  std::unique_ptr<Service> service = TRY(Service::Make(home, RunnerIn(*host), SkipperIn(*host)));
+  std::unique_ptr<Intake> intake = TRY(Intake::Make(home));
   Api api(*service, [&]() -> Result<std::string> {
     return AccountsJson(TRY(ListAccounts(home, environment, std::time(nullptr))));
   });
@@ -196,7 +233,7 @@ Status RunGateway(const GatewayOptions& options) {
                             [&api](const ApiRequest& request) { return api.Answer(request); }));
   manager.Tell("READY=1");
   Log(Text("serves ", home.path));
-  Drive drive(home, *service, manager, termination.get());
+  Drive drive(home, *service, *intake, manager, termination.get());
   drive.Serve();
   drive.Drain(options.drain);
   service->EndWatches();

@@ -36,7 +36,8 @@ ROOMS = {
     "gateway/task": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE,
     "gateway/script": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task"],
     "gateway/cli": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script"],
-    "gateway/api": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script"],
+    "gateway/intake": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task"],
+    "gateway/api": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script", "gateway/intake"],
 }
 ROOMS["gateway"] = ROOMS["gateway/api"] + ["gateway/api", "gateway/cli"]  # main.cc
 

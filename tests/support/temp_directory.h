@@ -15,13 +15,13 @@
 
 namespace taskcell::test {
 
-// A directory of a test's own below /tmp, which goes with all that is in it. Names are relative to
+// A directory of a test's own, which goes with all that is in it. Names are relative to
 // it; parents are made.
 class TempDirectory {
  public:
-  // `purpose` stands in its name.
-  explicit TempDirectory(std::string_view purpose)
-      : path_(Text("/tmp/taskcell-", purpose, "-XXXXXX")) {
+  // `purpose` stands in its name, `base` is where it is made: /dev/shm for what waits for a disk.
+  explicit TempDirectory(std::string_view purpose, std::string_view base = "/tmp")
+      : path_(Text(base, "/taskcell-", purpose, "-XXXXXX")) {
     if (::mkdtemp(path_.data()) == nullptr) ADD_FAILURE() << "mkdtemp " << path_;
   }
   ~TempDirectory() {
