@@ -149,7 +149,7 @@ TEST_F(ApiTest, WhatIsWrongIsRefusedByNameAndNothingIsKept) {
   EXPECT_EQ(Ask("GET", "/v1/tasks").body, "[]\n");
 }
 
-TEST_F(ApiTest, ASkippedTaskIsAnsweredAndNotTakenIn) {
+TEST_F(ApiTest, MailThatWakesNobodyIsAnsweredAndNotTakenIn) {
   const Reply reply =
       Ask("POST", "/v1/tasks", R"({"agent":"sandboxed","kind":"mail","prompt":"x"})");
   EXPECT_EQ(reply.status, 200) << reply.body;

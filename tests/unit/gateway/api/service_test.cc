@@ -158,7 +158,7 @@ TEST_F(ServiceTest, WhatElseIsAskedOfATaskReachesItsRun) {
   EXPECT_TRUE(requests_[1].require_cell);
 }
 
-TEST_F(ServiceTest, ASkippedTaskIsAnsweredAtOnceAndStandsInNoLedger) {
+TEST_F(ServiceTest, MailThatWakesNobodyIsAnsweredAtOnceAndStandsInNoLedger) {
   const std::optional<TaskAnswer> answer =
       service_->Skip({"sandboxed", TaskKind::kMail, "x"}).value();
   ASSERT_TRUE(answer.has_value());

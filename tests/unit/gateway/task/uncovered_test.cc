@@ -79,7 +79,7 @@ TEST_F(UncoveredTest, NothingRunsForMailAndItStaysWhereItIs) {
   EXPECT_THAT(log, HasSubstr(" WARN sandbox_not_applied agent=a1 path=mail action=skipped\n"));
 }
 
-TEST_F(UncoveredTest, OnlyWhatIsSkippedIsAnsweredWithoutItsTurn) {
+TEST_F(UncoveredTest, OnlyMailIsAnsweredWithoutItsTurn) {
   PutProgram("claude", "touch " + path_ + "/ran");
   TaskRequest request{path_, "a1", "do it"};
   for (const char* kind : {"bus", "cron", "goal_round", "ephemeral"}) {
