@@ -10,6 +10,7 @@
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/config/toml_document.h"
+#include "gateway/config/uplink.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -81,6 +82,8 @@ std::optional<SandboxSettings> CheckMain(const Home& home, const Environment& en
   if (!settings.ok()) problems.Fatal(kConfigFile, settings.error().text);
   Result<TaskcellSettings> own = ReadTaskcellSettings(config.value());
   if (!own.ok()) problems.Fatal(kConfigFile, own.error().text);
+  if (Result<Uplink> uplink = own.ok() ? ReadUplink(own.value()) : Uplink(); !uplink.ok())
+    problems.Fatal(kConfigFile, uplink.error().text);
   CheckAccounts(home, config.value(), environment, problems);
   CheckRotation(config.value(), problems);
   for (std::string& warning : ReadEscapeHatches(config.value()).warnings)

@@ -1,5 +1,7 @@
 #include "gateway/config/taskcell_settings.h"
 
+#include <optional>
+
 #include "gateway/config/table_reader.h"
 #include "launcher/base/text.h"
 
@@ -34,6 +36,37 @@ Status ReadEngineSocket(const TableReader& reader, TaskcellSettings& settings) {
     return reader.Complain("engine_socket", "must be an absolute path or a unix:// URL");
   if (socket.find('\0') != std::string_view::npos)
     return reader.Complain("engine_socket", "must not hold a NUL byte");
+  return Ok();
+}
+
+// A port is asked for, since the usual one differs from program to program.
+bool IsProxyAddress(std::string_view url) {
+  bool has_scheme = url.starts_with("http://") || url.starts_with("https://");
+  if (!has_scheme) return false;
+  std::string_view place = url.substr(url.find("//") + 2);
+  std::size_t colon = place.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  std::optional<uint64_t> port = ParseUnsigned(place.substr(colon + 1));
+  if (!port || *port == 0 || *port > 65535) return false;
+  std::string_view host = place.substr(0, colon);
+  bool is_ipv6 = host.starts_with('[') && host.ends_with(']');
+  if (is_ipv6) host = host.substr(1, host.size() - 2);
+  const std::string_view allowed = is_ipv6 ? "0123456789abcdefABCDEF:."
+                                           : "0123456789abcdefghijklmnopqrstuvwxyz"
+                                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ-.";
+  return !host.empty() && host.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+Status ReadUplinkKeys(const TableReader& reader, TaskcellSettings& settings) {
+  TRY(reader.String("upstream_proxy", settings.upstream_proxy));
+  if (reader.Find("upstream_proxy") != nullptr && !IsProxyAddress(settings.upstream_proxy))
+    return reader.Complain("upstream_proxy",
+                           "must be http://host:port or https://host:port, without a user name, "
+                           "password or path");
+  TRY(reader.String("ca_file", settings.ca_file));
+  if (reader.Find("ca_file") == nullptr) return Ok();
+  if (!settings.ca_file.starts_with('/') || settings.ca_file.find('\0') != std::string::npos)
+    return reader.Complain("ca_file", "must be the absolute path of a file");
   return Ok();
 }
 
@@ -102,7 +135,7 @@ Status ReadAllowMissing(const TableReader& reader, TaskcellSettings& settings) {
 
 Status RefuseWhatIsNotBuilt(const TableReader& reader) {
   TRY(ReadOnlyValue(reader, "egress", "provider", "open"));
-  for (std::string_view key : {"upstream_proxy", "ca_file", "retention", "prices"}) {
+  for (std::string_view key : {"retention", "prices"}) {
     if (reader.Find(key) != nullptr) return reader.Complain(key, kNotYet);
   }
   return Ok();
@@ -117,6 +150,7 @@ Result<TaskcellSettings> Read(const ConfigValue& config) {
   TRY(ReadEngine(reader, settings));
   TRY(ReadEngineSocket(reader, settings));
   TRY(ReadRoot(reader, settings));
+  TRY(ReadUplinkKeys(reader, settings));
   TRY(ReadUnsafeSubtree(reader, settings));
   TRY(ReadAllowMissing(reader, settings));
   TRY(reader.Positive("max_concurrent", kMaxMaxConcurrent, settings.max_concurrent));

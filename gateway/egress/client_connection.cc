@@ -175,6 +175,7 @@ void ClientConnection::Relay() {
   request.credential = &route.credential;
   request.body = body_->TakeBody();
   request.loopback = route.upstream.loopback;
+  request.uplink = route.uplink;
   request.connect_seconds = route.limits.connect_seconds;
   request.idle_seconds = route.limits.upstream_idle_seconds;
   closes_ = !head_.keeps_alive;

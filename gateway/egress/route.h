@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/config/uplink.h"
 #include "gateway/egress/limits.h"
 #include "launcher/base/result.h"
 
@@ -49,6 +50,7 @@ struct Route {
   WireApi api = WireApi::kOpenAiChat;
   std::string provider;  // "anthropic", "openai", "deepseek", ...
   Upstream upstream;
+  Uplink uplink;
   bool overridden = false;  // the upstream came from the gateway's environment: say so in receipts
   Credential credential;
   std::vector<std::string> models;  // exact names; an empty list denies every model

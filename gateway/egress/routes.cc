@@ -214,6 +214,7 @@ Result<Route> RouteFor(RouteRequest request) {
   if (!upstream.ok()) return std::move(upstream).With(OverrideVariable(request.provider)).error();
   route.upstream = std::move(upstream).value();
   route.credential = TRY(CredentialFor(request.api, std::move(request.secret)));
+  route.uplink = std::move(request.uplink);
   route.provider = std::move(request.provider);
   route.models = std::move(request.models);
   return route;

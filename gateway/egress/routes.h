@@ -14,6 +14,7 @@ struct RouteRequest {
   std::string provider;             // a provider id of the account store
   std::vector<std::string> models;  // the agent's model and what its program maps it to
   std::string secret;               // an API key, or an sk-ant-oat token of `claude setup-token`
+  Uplink uplink;
   std::string override_url;  // value of OverrideVariable(provider) in the gateway's environment
 };
 

@@ -97,6 +97,8 @@ class CurlTransfer : public UpstreamTransfer {
 
   bool AddHeaders();
   bool SetOptions();
+  bool SetUplink();
+  bool HasProxy() const { return !request_.loopback && !request_.uplink.proxy.empty(); }
   template <typename Value>
   bool Set(CURLoption option, Value value) {
     return curl_easy_setopt(easy_.get(), option, value) == CURLE_OK;
@@ -204,9 +206,9 @@ bool CurlTransfer::AddHeaders() {
 
 bool CurlTransfer::SetOptions() {
   return Set(CURLOPT_URL, request_.url.c_str()) && Set(CURLOPT_PROTOCOLS_STR, "http,https") &&
-         Set(CURLOPT_PROXY, "") && Set(CURLOPT_NETRC, CURL_NETRC_IGNORED) &&
-         Set(CURLOPT_FOLLOWLOCATION, 0L) && Set(CURLOPT_NOSIGNAL, 1L) &&
-         Set(CURLOPT_PATH_AS_IS, 1L) && Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) &&
+         SetUplink() && Set(CURLOPT_NETRC, CURL_NETRC_IGNORED) && Set(CURLOPT_FOLLOWLOCATION, 0L) &&
+         Set(CURLOPT_NOSIGNAL, 1L) && Set(CURLOPT_PATH_AS_IS, 1L) &&
+         Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) &&
          Set(CURLOPT_HTTPHEADER, headers_.get()) && Set(CURLOPT_POST, 1L) &&
          Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size())) &&
          Set(CURLOPT_POSTFIELDS, request_.body.data()) && Set(CURLOPT_BUFFERSIZE, kReadBytes) &&
@@ -217,6 +219,20 @@ bool CurlTransfer::SetOptions() {
          Set(CURLOPT_WRITEFUNCTION, &OnData) && Set(CURLOPT_WRITEDATA, this) &&
          Set(CURLOPT_OPENSOCKETFUNCTION, &OnOpen) && Set(CURLOPT_OPENSOCKETDATA, this) &&
          Set(CURLOPT_PRIVATE, this);
+}
+
+// A proxy only ever carries a tunnel; nothing of the request, nor its credential, goes to it.
+bool CurlTransfer::SetUplink() {
+  bool done = Set(CURLOPT_PROXY, HasProxy() ? request_.uplink.proxy.c_str() : "") &&
+              Set(CURLOPT_NOPROXY, "") && Set(CURLOPT_HTTPPROXYTUNNEL, 1L) &&
+              Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
+              Set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
+  const std::string* pem = request_.uplink.certificates.get();
+  if (pem == nullptr) return done;
+  struct curl_blob blob = {const_cast<char*>(pem->data()), pem->size(), CURL_BLOB_NOCOPY};
+  const char* none = nullptr;
+  return done && Set(CURLOPT_CAPATH, none) && Set(CURLOPT_CAINFO_BLOB, &blob) &&
+         Set(CURLOPT_PROXY_CAPATH, none) && Set(CURLOPT_PROXY_CAINFO_BLOB, &blob);
 }
 
 Status CurlTransfer::Begin() {
@@ -254,9 +270,16 @@ UpstreamEnd CurlTransfer::Explain(CURLcode result) const {
   if (result == CURLE_OPERATION_TIMEDOUT)
     return {"egress_timeout", "the provider did not answer in time"};
   std::string why = curl_easy_strerror(result);
+  std::string_view trusted =
+      request_.uplink.certificates ? " (only [taskcell] ca_file is trusted)" : "";
   if (is_answered_) return {"egress_cut", Text("the provider's answer broke off: ", why)};
   if (result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CONNECT_ERROR)
-    return {"egress_tls", Text("no verified connection to the provider: ", why)};
+    return {"egress_tls", Text("no verified connection to the provider: ", why, trusted)};
+  if (HasProxy()) {
+    return {"egress_unreachable",
+            Text("the provider can't be reached through [taskcell] upstream_proxy ",
+                 request_.uplink.proxy, ": ", why)};
+  }
   return {"egress_unreachable", Text("the provider can't be reached: ", why)};
 }
 
@@ -265,7 +288,7 @@ curl_socket_t CurlTransfer::OnOpen(void* self, curlsocktype /*purpose*/,
   auto* transfer = static_cast<CurlTransfer*>(self);
   AddressKind kind = Classify(&address->addr, address->addrlen);
   AddressKind wanted = transfer->request_.loopback ? AddressKind::kLoopback : AddressKind::kPublic;
-  if (kind != wanted) {
+  if (kind != wanted && !transfer->HasProxy()) {
     transfer->is_address_refused_ = true;
     return CURL_SOCKET_BAD;
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/config/uplink.h"
 #include "gateway/egress/event_loop.h"
 #include "gateway/egress/http_request.h"
 #include "gateway/egress/route.h"
@@ -18,6 +19,7 @@ struct UpstreamRequest {
   const Credential* credential = nullptr;  // read by Start only
   std::string body;
   bool loopback = false;  // the address has to be loopback; else it has to be public
+  Uplink uplink;          // its proxy is not asked for loopback, and may itself be anywhere
   int connect_seconds = kEgressConnectSeconds;
   int idle_seconds = kEgressUpstreamIdleSeconds;
 };
@@ -52,9 +54,10 @@ class UpstreamTransfer;
 class UpstreamState;
 
 // Sends requests to providers: libcurl, driven by the event loop. Certificates are verified against
-// the system's; http is spoken to loopback only; proxies and .netrc of the environment are ignored;
-// redirects are not followed; every address is classified when it is dialled, so a name that
-// changes its mind is refused too.
+// the system's or the uplink's; http is spoken to loopback only; proxies and .netrc of the
+// environment are ignored; redirects are not followed; every address is classified when it is
+// dialled, so a name that changes its mind is refused too. (An uplink's proxy resolves names itself
+// and gets to see nothing but the provider's name and what TLS shows.)
 class UpstreamClient {
  public:
   static Result<std::unique_ptr<UpstreamClient>> Make(EventLoop* loop);

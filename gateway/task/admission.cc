@@ -130,6 +130,7 @@ Result<Payer> PayerFor(const Account& account, const Admission& admission) {
   request.provider = admission.provider;
   request.models = ModelsFor(admission.runtime, admission.model);
   request.secret = account.secret;
+  request.uplink = admission.uplink;
   request.override_url = admission.override_url;
   Result<Route> route = RouteFor(std::move(request));
   if (!route.ok())
@@ -195,6 +196,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   TRY(ChooseModel(agent.model, admission));
   TRY(CheckTimeout(agent));
   TRY(CheckProvider(surroundings.environment, agent.model, admission));
+  admission.uplink = TRY(ReadUplink(admission.own_settings));
   TRY(PinRoot(admission));
   auto executable = admission.settings.executables.find(FamilyName(admission.runtime));
   if (executable != admission.settings.executables.end()) admission.executable = executable->second;

@@ -39,6 +39,7 @@ struct Admission {
   uint64_t root_device = 0;
   uint64_t root_inode = 0;
   std::string override_url;
+  Uplink uplink;
   std::vector<Payer> payers;  // in the order to be tried; at least one
   int64_t rate_limit_cooldown_s = 0;
   std::vector<std::string> warnings;  // about settings that have no effect

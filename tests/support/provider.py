@@ -27,6 +27,7 @@ import hashlib
 import json
 import os
 import re
+import ssl
 import shlex
 import sys
 import threading
@@ -584,12 +585,19 @@ def main():
     parser.add_argument("--log")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--port-file")
+    parser.add_argument("--tls", help="a PEM file of its certificate and key: then it speaks TLS")
     parser.add_argument("--lifetime", type=float, default=600.0)
     parser.add_argument("--elsewhere", default="http://127.0.0.1:9/elsewhere",
                         help="where the redirect mode points")
     options = parser.parse_args()
 
     server = Server(("127.0.0.1", options.port), Handler)
+    if options.tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(options.tls)
+        # The handshake is each connection's own thread's, so that a slow one stops nobody.
+        server.socket = context.wrap_socket(server.socket, server_side=True,
+                                            do_handshake_on_connect=False)
     server.key = options.key or os.environ.get("PROVIDER_KEY") or sys.exit("no --key")
     server.scenario = load_scenario(options.scenario)
     server.lifetime = options.lifetime

@@ -33,14 +33,15 @@ std::vector<std::string> LoggedRequest::All(const std::string& name) const {
   return values;
 }
 
-ProviderProcess::ProviderProcess(const std::string& key, const std::string& scenario)
-    : log_path_(MakeLogFile()) {
+ProviderProcess::ProviderProcess(const std::string& key, const std::string& scenario,
+                                 const std::string& certificate)
+    : log_path_(MakeLogFile()), has_tls_(!certificate.empty()) {
   std::string port_path = log_path_ + ".port";
   pid_ = ::fork();
   if (pid_ == 0) {
     ::execl("/usr/bin/python3", "python3", TASKCELL_PROVIDER, "--key", key.c_str(), "--scenario",
             scenario.c_str(), "--log", log_path_.c_str(), "--port-file", port_path.c_str(),
-            "--lifetime", "300", nullptr);
+            "--lifetime", "300", has_tls_ ? "--tls" : nullptr, certificate.c_str(), nullptr);
     ::_exit(127);
   }
   for (int waited = 0; waited < kReadyMs && port_ == 0; waited += 20) {
@@ -57,7 +58,7 @@ ProviderProcess::~ProviderProcess() {
 }
 
 std::string ProviderProcess::Url(const std::string& path) const {
-  return "http://127.0.0.1:" + std::to_string(port_) + path;
+  return (has_tls_ ? "https://localhost:" : "http://127.0.0.1:") + std::to_string(port_) + path;
 }
 
 std::vector<LoggedRequest> ProviderProcess::Log() const {

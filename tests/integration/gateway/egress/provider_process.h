@@ -23,14 +23,16 @@ struct LoggedRequest {
 // tests/support/provider.py as a child; ends with this object.
 class ProviderProcess {
  public:
-  ProviderProcess(const std::string& key, const std::string& scenario);
+  // With a PEM file of a certificate for "localhost" it speaks TLS.
+  ProviderProcess(const std::string& key, const std::string& scenario,
+                  const std::string& certificate = "");
   ~ProviderProcess();
   ProviderProcess(const ProviderProcess&) = delete;
   ProviderProcess& operator=(const ProviderProcess&) = delete;
 
   bool IsUp() const { return port_ != 0; }
   uint16_t port() const { return port_; }
-  // "http://127.0.0.1:PORT" followed by `path`.
+  // "http://127.0.0.1:PORT", with TLS "https://localhost:PORT", followed by `path`.
   std::string Url(const std::string& path = "") const;
   std::vector<LoggedRequest> Log() const;
 
@@ -38,6 +40,7 @@ class ProviderProcess {
   pid_t pid_ = -1;
   uint16_t port_ = 0;
   std::string log_path_;
+  bool has_tls_ = false;
 };
 
 }  // namespace taskcell::gateway
