@@ -63,8 +63,7 @@ ssize_t ReadStream(void* state, uint64_t /*position*/, char* buffer, std::size_t
       if (!piece.has_value()) return MHD_CONTENT_READER_END_OF_STREAM;
       stream->rest = *std::move(piece);
     }
-    const std::size_t count = std::min(size, stream->rest.size());
-    std::memcpy(buffer, stream->rest.data(), count);
+    const std::size_t count = stream->rest.copy(buffer, size);
     stream->rest.erase(0, count);
     return static_cast<ssize_t>(count);
   } catch (const std::exception&) {  // out of memory: the stream ends as one that broke

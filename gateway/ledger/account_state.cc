@@ -7,9 +7,9 @@
 namespace taskcell::gateway {
 namespace {
 
-constexpr int64_t kDay = 24 * 3600;
-constexpr int64_t kFirstAuthBackoff = 15 * 60;
-constexpr int64_t kLongestAuthBackoff = 6 * 3600;
+constexpr int64_t kDay = int64_t{24} * 3600;
+constexpr int64_t kFirstAuthBackoff = int64_t{15} * 60;
+constexpr int64_t kLongestAuthBackoff = int64_t{6} * 3600;
 constexpr int64_t kTolerableErrors = 2;
 
 int64_t AuthBackoff(int64_t failures) {

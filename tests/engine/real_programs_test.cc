@@ -1,5 +1,6 @@
 // The real claude and codex (and our own loop) at work in a real cell, through `taskcell run`, with
-// a provider on loopback that makes them use their file tools. Compiled once for each engine.
+// a provider on loopback that speaks TLS and makes them use their file tools. Compiled once for
+// each engine.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,6 +10,7 @@
 
 #include "launcher/base/text.h"
 #include "tests/engine/real_task_fixture.h"
+#include "tests/support/tls_certificate.h"
 
 namespace taskcell {
 namespace {
@@ -30,7 +32,10 @@ class RealProgramTest : public test::RealTaskFixture,
   void SetUp() override {
     RealTaskFixture::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    MakeHome(GetParam().agent);
+    certificate_ = test::MakeCertificate(path(), "localhost");
+    test::RealAgent agent = GetParam().agent;
+    agent.ca_file = certificate_;
+    MakeHome(agent);
     value_ = Random("value-");
     (void)Put("agents/a1/wiki/value.txt", value_);
   }
@@ -69,6 +74,7 @@ class RealProgramTest : public test::RealTaskFixture,
                      run);
   }
 
+  std::string certificate_;
   std::string value_;
 };
 
@@ -80,7 +86,7 @@ bool Mentions(const Json& places, std::string_view what) {
 }
 
 TEST_P(RealProgramTest, WorksInTheCellWithoutNetworkAndWithoutTheCredential) {
-  gateway::ProviderProcess provider(key(), Scenario());
+  gateway::ProviderProcess provider(key(), Scenario(), certificate_);
   ASSERT_TRUE(provider.IsUp());
   test::Outcome seen;
   std::thread scan([this, &seen] { seen = Scan(); });
@@ -108,7 +114,7 @@ TEST_P(RealProgramTest, WorksInTheCellWithoutNetworkAndWithoutTheCredential) {
 }
 
 TEST_P(RealProgramTest, TheProviderSeesTheRealCredentialOnceAndNoPlaceholder) {
-  gateway::ProviderProcess provider(key(), Scenario());
+  gateway::ProviderProcess provider(key(), Scenario(), certificate_);
   ASSERT_TRUE(provider.IsUp());
   test::Outcome run = RunTask(provider);
   ASSERT_EQ(run.status, 0) << run.out << run.err;

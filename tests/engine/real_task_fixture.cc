@@ -50,13 +50,15 @@ void RealTaskFixture::TearDown() {
 void RealTaskFixture::MakeHome(const RealAgent& agent) {
   key_ = Random(agent.key_prefix);
   std::string root = OnDocker() ? "" : Text("root = \"", kState, "/cli-root\"\n");
+  std::string ca_file = agent.ca_file.empty() ? "" : Text("ca_file = \"", agent.ca_file, "\"\n");
   std::string image = OnDocker() ? Text("image = \"", kImage, "\"\n") : "";
   std::string secret = agent.oauth ? "type = \"oauth\"\noauth_token = \"secret://env/REAL_TOKEN\"\n"
                                    : Text("api_key = \"", key_, "\"\n");
-  (void)Put("config.toml",
-            Text("[taskcell]\nengine = \"", TASK_ENGINE, "\"\n", root, "[container.sandbox]\n",
-                 image, "memory_bytes = 2147483648\n[[accounts]]\nid = \"real\"\nprovider = \"",
-                 agent.account_provider, "\"\n", secret));
+  (void)Put(
+      "config.toml",
+      Text("[taskcell]\nengine = \"", TASK_ENGINE, "\"\n", root, ca_file, "[container.sandbox]\n",
+           image, "memory_bytes = 2147483648\n[[accounts]]\nid = \"real\"\nprovider = \"",
+           agent.account_provider, "\"\n", secret));
   (void)Put("agents/a1/agent.toml",
             Text("[agent]\nname = \"a1\"\n[runtime]\nprovider = \"", agent.runtime,
                  "\"\n[model]\npreferred = \"", agent.model,
