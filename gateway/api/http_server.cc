@@ -3,8 +3,6 @@
 #include <microhttpd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
 
 #include "launcher/base/json_text.h"

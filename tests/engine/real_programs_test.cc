@@ -2,6 +2,7 @@
 // a provider on loopback that speaks TLS and makes them use their file tools. Compiled once for
 // each engine.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "launcher/base/text.h"
 #include "tests/engine/real_task_fixture.h"
 #include "tests/support/tls_certificate.h"
+#include "tests/support/wait_for.h"
 
 namespace taskcell {
 namespace {
@@ -40,18 +42,22 @@ class RealProgramTest : public test::RealTaskFixture,
     (void)Put("agents/a1/wiki/value.txt", value_);
   }
 
-  // Reads the value with a file tool, writes it elsewhere, waits so that the cell can be searched,
-  // and reads it again.
-  std::string Scenario() const {
+  // Reads the value with a file tool, writes it elsewhere, and reads it again; before that the
+  // provider waits for HoldName() + ".go", so that the cell can be searched.
+  std::string Scenario(bool holds) const {
+    Json last = {{"do", "shell"}, {"command", "cat /workspace/copy.txt"}};
+    if (holds) last["hold"] = HoldName();
     Json scenario = {{"steps",
                       {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}},
                        {{"do", "write"}, {"path", "/workspace/copy.txt"}, {"content", "copy {0}"}},
-                       {{"do", "shell"}, {"command", "sleep 10; cat /workspace/copy.txt"}}}},
+                       last}},
                      {"reply", "It says {0}, then {last}."}};
     const std::string file = path() + "/scenario.json";
     std::ofstream(file) << scenario.dump();
     return file;
   }
+
+  std::string HoldName() const { return path() + "/search"; }
 
   // Looks into the cell while the task runs.
   test::Outcome Scan() const {
@@ -68,10 +74,10 @@ class RealProgramTest : public test::RealTaskFixture,
     run.environment = {"REAL=" + key(), "PLACEHOLDER=taskcell-placeholder-not-a-credential",
                        Text("PROMPT=", kPromptMark), "VALUE=" + value_};
     run.timeout_ms = 90000;
-    return test::Run({"python3", SCAN_CELL_PATH, "--name", GetParam().process, "--uid",
-                      Text(user().uid), "--sub-uid", first, count, "--find", "REAL", "PLACEHOLDER",
-                      "PROMPT", "VALUE", "--stop", path() + "/ended"},
-                     run);
+    return test::Run(
+        {"python3", SCAN_CELL_PATH, "--name", GetParam().process, "--uid", Text(user().uid),
+         "--sub-uid", first, count, "--find", "REAL", "PLACEHOLDER", "PROMPT", "VALUE"},
+        run);
   }
 
   std::string certificate_;
@@ -86,12 +92,15 @@ bool Mentions(const Json& places, std::string_view what) {
 }
 
 TEST_P(RealProgramTest, WorksInTheCellWithoutNetworkAndWithoutTheCredential) {
-  gateway::ProviderProcess provider(key(), Scenario(), certificate_);
+  gateway::ProviderProcess provider(key(), Scenario(true), certificate_);
   ASSERT_TRUE(provider.IsUp());
   test::Outcome seen;
-  std::thread scan([this, &seen] { seen = Scan(); });
+  std::thread scan([this, &seen] {
+    if (test::WaitFor([this] { return ::access((HoldName() + ".held").c_str(), F_OK) == 0; }))
+      seen = Scan();
+    std::ofstream(HoldName() + ".go") << "";
+  });
   test::Outcome run = RunTask(provider);
-  std::ofstream(path() + "/ended") << "";
   scan.join();
   ASSERT_EQ(run.status, 0) << run.out << run.err;
   const Json answer = Json::parse(run.out);
@@ -114,7 +123,7 @@ TEST_P(RealProgramTest, WorksInTheCellWithoutNetworkAndWithoutTheCredential) {
 }
 
 TEST_P(RealProgramTest, TheProviderSeesTheRealCredentialOnceAndNoPlaceholder) {
-  gateway::ProviderProcess provider(key(), Scenario(), certificate_);
+  gateway::ProviderProcess provider(key(), Scenario(false), certificate_);
   ASSERT_TRUE(provider.IsUp());
   test::Outcome run = RunTask(provider);
   ASSERT_EQ(run.status, 0) << run.out << run.err;

@@ -18,7 +18,7 @@ struct RealAgent {
   std::string account_provider;  // [[accounts]] provider
   std::string key_prefix;        // what the random credential begins with
   bool oauth = false;            // a stored token instead of an API key
-  std::string ca_file;           // [taskcell] ca_file; empty: none
+  std::string ca_file = {};      // [taskcell] ca_file; empty: none
 };
 
 // One home with one agent, "a1", for `taskcell run` on the engine TASK_ENGINE names, in the root or

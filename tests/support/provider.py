@@ -15,6 +15,7 @@ Prints "listening 127.0.0.1:PORT" and serves until killed or until its lifetime 
 Scenario file: {"steps": [STEP...], "reply": "text with {0}, {1}, {last}, {all}"}
 STEP: {"do": "shell", "command": "..."} | {"do": "read", "path": "..."} | {"do": "list",
 "path": "..."} | {"do": "write", "path": "...", "content": "..."}; {N} in a step's texts is result N.
+With "hold": PATH a step is answered once there is a file PATH.go.
 
 A base URL with the path prefix /mode/NAME makes it misbehave: see MODES. Every request is logged as
 one JSON line with all its headers before it is answered, but for GET /release: that lets the modes
@@ -94,6 +95,17 @@ def as_command(step):
     if step["do"] == "list":
         return f"ls -a {path}"
     return f"printf %s {shlex.quote(step['content'])} > {path}"
+
+
+def hold(step):
+    """A step with "hold": PATH waits, a minute at most, for PATH.go, and says so by PATH.held."""
+    if "hold" not in step:
+        return
+    with open(step["hold"] + ".held", "w", encoding="ascii"):
+        pass
+    end = time.monotonic() + 60
+    while not os.path.exists(step["hold"] + ".go") and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def tool_names(tools):
@@ -313,6 +325,7 @@ class Handler(BaseHTTPRequestHandler):
         if tools and len(results) < len(steps):
             step = {key: fill(value, results) for key, value in steps[len(results)].items()}
             call = call_for(step, tools)
+            hold(step)
             if call:
                 return call, ""
             return None, "The client offers no tool for the step " + step["do"]

@@ -150,15 +150,12 @@ def main():
     parser.add_argument("--sub-uid", type=int, nargs=2, required=True)
     parser.add_argument("--find", nargs="+", required=True)
     parser.add_argument("--wait", type=float, default=60)
-    parser.add_argument("--stop", default="", help="a file: waiting is over when it is there")
-    parser.add_argument("--settle", type=float, default=1.5, help="seconds the program gets to start")
     options = parser.parse_args()
     wanted = {label: os.environ[label].encode() for label in options.find}
     end = time.monotonic() + options.wait
-    while time.monotonic() < end and not (options.stop and os.path.exists(options.stop)):
+    while time.monotonic() < end:
         space = find_cell(options)
         if space:
-            time.sleep(options.settle)
             print(json.dumps(scan(space, wanted)))
             return 0
         time.sleep(0.02)
