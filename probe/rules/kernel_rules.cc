@@ -10,28 +10,45 @@ namespace taskcell::probe {
 namespace {
 
 struct Feature {
-  std::string_view name;     // of the trial; the row is "kernel.<name>"
-  bool needed;               // the launcher cannot do without
-  std::string_view setting;  // of a systemd unit that takes it away, "" for none
+  std::string_view name;      // of the trial; the row is "kernel.<name>"
+  bool needed;                // the launcher cannot do without
+  std::string_view setting;   // of a systemd unit that takes it away, "" for none
+  std::string_view fallback;  // what the launcher does in its place, "" for nothing
 };
 
+constexpr std::string_view kByMount = "cells are mounted by mount(2)";
+
 constexpr Feature kFeatures[] = {
-    {"openat2", false, "RestrictSUIDSGID"},
-    {"clone3", false, ""},
-    {"clone-into-cgroup", false, ""},
-    {"pidfd", true, ""},
-    {"close-range", true, ""},
-    {"landlock", false, ""},
-    {"seccomp-filter", true, ""},
-    {"seccomp-notify", false, ""},
-    {"mount-api", true, ""},
-    {"tmpfs", true, ""},
-    {"mount-setattr", true, ""},
-    {"overlay", false, ""},
-    {"proc", true, ""},
-    {"proc-subset", false, ""},
-    {"idmapped-mounts", false, ""},
+    {"openat2", false, "RestrictSUIDSGID", "paths are walked name by name"},
+    {"clone3", false, "", "processes are made by clone"},
+    {"clone-into-cgroup", false, "", "a process moves itself into its cgroup"},
+    {"pidfd", true, "", "a process is told by its number until it was waited for"},
+    {"close-range", true, "", ""},
+    {"landlock", false, "", "a cell's other walls hold without it"},
+    {"seccomp-filter", true, "", ""},
+    {"seccomp-notify", false, "", ""},
+    {"mount-api", true, "", kByMount},
+    {"tmpfs", true, "", ""},
+    {"mount-setattr", true, "", kByMount},
+    {"overlay", false, "", ""},
+    {"proc", true, "", ""},
+    {"proc-subset", false, "", ""},
+    {"idmapped-mounts", false, "", ""},
 };
+
+bool Works(const HostFacts& facts, std::string_view name) {
+  const Trial* trial = facts.live->Find(name);
+  return trial != nullptr && trial->outcome == Outcome::kWorks;
+}
+
+// What a cell does where `feature` is refused, "" where there is no cell then. File systems are
+// tried by the newer mount calls, so where these are missing nothing is known of the older ones.
+std::string_view FallbackOf(const HostFacts& facts, const Feature& feature) {
+  const bool is_proc = feature.name == "proc";
+  if ((is_proc || feature.name == "tmpfs") && !Works(facts, "mount-api")) return kByMount;
+  if (is_proc && Works(facts, "proc-subset")) return "/proc shows a cell's processes alone";
+  return feature.fallback;
+}
 
 // Who stands behind a refusal, from what else is known of the process.
 struct Cause {
@@ -91,8 +108,10 @@ void AddFeature(const HostFacts& facts, const Feature& feature, Report& report) 
     finding.reason = Text("not tried: ", Printable(trial->detail));
   } else if (trial->outcome != Outcome::kWorks) {
     Cause cause = CauseOf(facts, *trial, feature.setting);
-    finding.verdict = feature.needed ? Verdict::kNot : Verdict::kNote;
+    std::string_view fallback = FallbackOf(facts, feature);
+    finding.verdict = feature.needed && fallback.empty() ? Verdict::kNot : Verdict::kNote;
     finding.reason = Text(feature.name, ": ", cause.reason);
+    if (!fallback.empty()) finding.reason += Text("; works without, by fallback: ", fallback);
     finding.who = cause.who;
     finding.fix = cause.fix;
     finding.found.push_back(

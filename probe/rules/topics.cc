@@ -118,7 +118,8 @@ constexpr Topic kTopics[] = {
      "By a child that ends at once, in the own cgroup of the unified hierarchy.",
      "clone3(2) CLONE_INTO_CGROUP"},
     {"kernel.pidfd", "Process descriptors",
-     "A process id can be given to another process; a descriptor cannot.",
+     "A process id can be given to another process, a descriptor cannot; the id serves where "
+     "it is missing.",
      "By opening one for the own process.", "pidfd_open(2)"},
     {"kernel.close-range", "close_range", "Descriptors of the caller must not leak into a cell.",
      "By closing descriptors that are not open.", "close_range(2)"},
@@ -131,13 +132,15 @@ constexpr Topic kTopics[] = {
      "Lets an observer see refused calls; nothing depends on it.", "By installing one on a child.",
      "seccomp_unotify(2)"},
     {"kernel.mount-api", "File systems by descriptor",
-     "The root of a cell is built from detached mounts, so no path is taken twice.",
+     "The root of a cell is built from detached mounts, so no path is taken twice; mount(2) "
+     "serves where they are missing.",
      "By making a tmpfs in a user namespace, attached nowhere.", "fsopen(2)"},
     {"kernel.tmpfs", "tmpfs in a user namespace",
      "/tmp and /workspace of a cell are such file systems with a fixed size.",
      "By making one with a size, attached nowhere.", "tmpfs(5)"},
     {"kernel.mount-setattr", "Attributes of mounts",
-     "Read-only and no-symlink mounts are set with it, recursively and without a gap.",
+     "Read-only and no-symlink mounts are set with it, recursively and without a gap; mount(2) "
+     "serves where it is missing.",
      "By setting them on that mount.", "mount_setattr(2)"},
     {"kernel.overlay", "overlay in a user namespace",
      "Engines store images with it when they run rootless; native cells do not need it.",

@@ -332,7 +332,10 @@ INSTANTIATE_TEST_SUITE_P(
                   {"without nsdelegate", "can raise its own limit"},
                   {"mount -o remount,nsdelegate /sys/fs/cgroup"}},
         Situation{"E36SomethingIsMountedBelowProc",
-                  [](FieldHost& host) { host.Tried("proc", Outcome::kForbidden, EPERM); },
+                  [](FieldHost& host) {
+                    host.Tried("proc", Outcome::kForbidden, EPERM);
+                    host.Tried("proc-subset", Outcome::kForbidden, EPERM);
+                  },
                   "kernel.proc",
                   Verdict::kNot,
                   Who::kOuter,

@@ -169,10 +169,52 @@ TEST_F(HostRules, NewuidmapNeedsItsPrivilege) {
 // E36: neither seccomp nor a capability.
 TEST_F(HostRules, CoveredProcIsWhoeverMountedOverIt) {
   trial("proc") = {"proc", Outcome::kForbidden, EPERM, "mount of proc"};
+  trial("proc-subset").outcome = Outcome::kForbidden;
   Report report = Judged();
   EXPECT_EQ(report.verdict, Verdict::kNot);
   EXPECT_EQ(Row(report, "kernel.proc").who, Who::kOuter);
   EXPECT_THAT(Row(report, "kernel.proc").reason, HasSubstr("below /proc"));
+}
+
+// A launcher on such a kernel makes cells all the same.
+TEST_F(HostRules, WhatALauncherHasAFallbackForIsANoteThatSaysWhich) {
+  struct {
+    const char* feature;
+    const char* fallback;
+  } const rows[] = {
+      {"openat2", "walked name by name"},    {"clone3", "by clone"},
+      {"clone-into-cgroup", "moves itself"}, {"pidfd", "by its number"},
+      {"landlock", "other walls"},           {"mount-api", "by mount(2)"},
+      {"mount-setattr", "by mount(2)"},      {"proc", "processes alone"},
+  };
+  for (const auto& row : rows) {
+    const Trial before = trial(row.feature);
+    trial(row.feature) = {row.feature, Outcome::kAbsent, ENOSYS, "x"};
+    Report report = Judged();
+    EXPECT_EQ(report.verdict, Verdict::kReady) << row.feature;
+    const Finding& finding = Row(report, Text("kernel.", row.feature));
+    EXPECT_EQ(finding.verdict, Verdict::kNote) << row.feature;
+    EXPECT_THAT(finding.reason, HasSubstr("works without, by fallback: ")) << row.feature;
+    EXPECT_THAT(finding.reason, HasSubstr(row.fallback)) << row.feature;
+    trial(row.feature) = before;
+  }
+  for (const char* feature : {"close-range", "seccomp-filter", "tmpfs"}) {
+    const Trial before = trial(feature);
+    trial(feature) = {feature, Outcome::kAbsent, ENOSYS, "x"};
+    Report report = Judged();
+    EXPECT_EQ(Row(report, Text("kernel.", feature)).verdict, Verdict::kNot) << feature;
+    trial(feature) = before;
+  }
+}
+
+// fsopen(2) makes them all, and mount(2) is not tried.
+TEST_F(HostRules, WithoutTheNewerMountCallsNothingIsSaidAgainstWhatTheyMake) {
+  for (const char* feature : {"mount-api", "mount-setattr", "tmpfs", "proc", "proc-subset"})
+    trial(feature) = {feature, Outcome::kAbsent, ENOSYS, "fsopen"};
+  Report report = Judged();
+  EXPECT_EQ(report.verdict, Verdict::kReady);
+  EXPECT_EQ(Row(report, "kernel.tmpfs").verdict, Verdict::kNote);
+  EXPECT_EQ(Row(report, "kernel.proc").verdict, Verdict::kNote);
 }
 
 // E37: the setting of the unit is named, not the kernel.
