@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -35,6 +36,17 @@ std::string Try(const std::string& body) {
          "\n"
          "  print('done')\n"
          "except OSError as e: print(errno.errorcode[e.errno])\n";
+}
+
+// The host's processes with that word among their arguments.
+std::vector<pid_t> PidsWith(const std::string& word) {
+  std::vector<pid_t> pids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline");
+    std::string line{std::istreambuf_iterator<char>(file), {}};
+    if (line.find(word) != std::string::npos) pids.push_back(std::stoi(entry.path().filename()));
+  }
+  return pids;
 }
 
 class NativeAttackTest : public LaunchTest {
@@ -354,16 +366,29 @@ TEST_F(NativeAttackTest, AHostileEnvironmentReachesNeitherLauncherNorCell) {
 }
 
 TEST_F(NativeAttackTest, AJobThatClosesEverythingAndLeavesIsTakenAlong) {
-  Outcome ran = Python(
+  const std::string marker = "left-by-" + scratch_.substr(scratch_.rfind('-') + 1);
+  const std::string leave =
       "import os, time\n"
       "if os.fork() == 0:\n"
       "  os.setsid()\n"
       "  if os.fork() == 0:\n"
       "    os.closerange(0, 1024)\n"
       "    time.sleep(1000)\n"
+      "  os._exit(0)\n"
+      "os.wait()\n"
       "os.closerange(0, 1024)\n"
-      "os._exit(7)\n");
-  EXPECT_EQ(ran.status, 7);
+      "os._exit(7)\n";
+  const std::vector<std::string> command = {"/usr/bin/python3", "-c", leave, marker};
+  std::vector<std::string> inside = command;
+  inside.insert(inside.begin(), "--");
+  EXPECT_EQ(Launch(inside).status, 7);
+  EXPECT_THAT(PidsWith(marker), testing::IsEmpty());
+  RunOptions options;
+  options.user = user_;
+  EXPECT_EQ(test::Run(command, options).status, 7);  // control
+  std::vector<pid_t> left = PidsWith(marker);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(::kill(left[0], SIGKILL), 0);
 }
 
 // Two cells of one user have one kernel uid: outside of cells that is enough to trace.
