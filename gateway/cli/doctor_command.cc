@@ -10,6 +10,7 @@
 #include "gateway/config/accounts.h"
 #include "gateway/config/agent_config.h"
 #include "gateway/config/check_configuration.h"
+#include "gateway/config/sandbox_settings.h"
 #include "gateway/ledger/ledger.h"
 #include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
@@ -24,6 +25,21 @@ namespace {
 constexpr std::string_view kHostPaths =
     "channel replies, scheduled tasks and reminders of these agents still run on the host; their "
     "goal rounds always run Solo, never as a team; new mail does not wake them";
+
+// What is not as the guide has it, since this engine is not the one it knows.
+std::string_view DifferencesOf(cell::Engine engine) {
+  switch (engine) {
+    case cell::Engine::kNative:
+      return "no image is used: a cell's programs are the host's, or those of [taskcell] root; no "
+             "daemon, and a killed taskcell takes its cells with it";
+    case cell::Engine::kPodman:
+      return "/workspace has mode 1777, since Podman takes no owner for it; a container that "
+             "`stopped` counts as exited";
+    case cell::Engine::kDocker:
+      break;
+  }
+  return "none";
+}
 
 class Doctor {
  public:
@@ -65,7 +81,8 @@ class Doctor {
                  Text(reachable.error().code, ": ", reachable.error().text));
     probe::CellEngine& found = *engine.value();
     Add("engine", RowState::kOk, found.Name());
-    if (found.kind() == cell::Engine::kNative) return;
+    Add("differences", RowState::kNote, std::string(DifferencesOf(found.kind())));
+    if (found.kind() == cell::Engine::kNative) return Native(found, settings.value());
     Result<probe::ImageFacts> image = found.CheckImage(settings->image);
     if (!image.ok())
       return Add("image", RowState::kFail, Text(image.error().code, ": ", image.error().text));
@@ -79,6 +96,17 @@ class Doctor {
     } else {
       Add("limits", RowState::kFail, Text(proven.error().code, ": ", proven.error().text));
     }
+  }
+
+  // What the launcher cannot limit it refuses when a cell is made, which admission does not see.
+  void Native(probe::CellEngine& engine, const SandboxSettings& settings) {
+    Status proven = surroundings_.prove_limits(home_, engine, settings);
+    if (proven.ok()) {
+      Add("limits", RowState::kOk, "the launcher sets them, as a cell without a job showed");
+      return;
+    }
+    native_refusal_ = Text(proven.error().code, ": ", proven.error().text);
+    Add("limits", RowState::kFail, native_refusal_);
   }
 
   void Accounts(const ConfigValue& config) {
@@ -113,29 +141,64 @@ class Doctor {
     Result<std::vector<ListedAgent>> agents = ListAgents(home_);
     if (!agents.ok()) return;  // told already
     std::set<std::string> on;
+    std::set<std::string> without_network;
     for (const ListedAgent& agent : agents.value()) {
-      if (!agent.config.ok() || !agent.config->sandbox_enabled) continue;
+      if (!agent.config.ok()) {
+        Unreadable(agent);
+        continue;
+      }
+      if (!agent.config->sandbox_enabled) continue;
       on.insert(agent.config->name);
+      if (!agent.config->network_access) without_network.insert(agent.config->name);
       Agent(agent);
     }
+    if (!without_network.empty())
+      Add("network", RowState::kWarn,
+          Text(Joined(without_network),
+               ": [container] network_access = false, so the AI cannot "
+               "reach its provider and every task is refused; set it to true"));
     if (on.empty()) {
       Add("agents", RowState::kNote, "none has [container] sandbox_enabled = true");
       return;
     }
-    std::string names;
-    for (const std::string& name : on) names += Text(names.empty() ? "" : ", ", name);
-    Add("host paths", RowState::kNote, Text(names, ": ", kHostPaths));
+    Add("agents", RowState::kNote, Text("the sandbox is on for ", Joined(on)));
+    Add("host paths", RowState::kNote, Text(Joined(on), ": ", kHostPaths));
+    Hatch();
+  }
+
+  static std::string Joined(const std::set<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += Text(text.empty() ? "" : ", ", name);
+    return text;
+  }
+
+  // Whether its sandbox is on is not known, so each of its tasks is refused.
+  void Unreadable(const ListedAgent& agent) {
+    const Error& error = agent.config.error();
+    report_.refused = true;
+    Add(Text("agent ", Printable(agent.directory_name)), RowState::kFail,
+        Text("would be refused now: ", error.code, ": ", error.text));
+  }
+
+  // What becomes of a task that the sandbox refuses.
+  void Hatch() {
+    Result<ConfigValue> config = ReadConfig(home_);
+    if (config.ok() && ReadEscapeHatches(config.value()).task)
+      return Add("refused tasks", RowState::kWarn,
+                 "run on the host, without isolation: when_unavailable = \"run_unsandboxed\"");
+    Add("refused tasks", RowState::kNote, "fail; they are not run without isolation");
   }
 
   void Agent(const ListedAgent& agent) {
     const std::string id = Text("agent ", agent.config->name);
     Result<Admission> admission = Admit(home_, agent.config.value(), surroundings_);
     std::string sees = Mounts(agent);
-    if (!admission.ok()) {
+    if (!admission.ok() || !native_refusal_.empty()) {
       report_.refused = true;
-      Add(id, RowState::kFail,
-          Text("would be refused now: ", admission.error().code, ": ", admission.error().text));
-      return;
+      const std::string why = admission.ok()
+                                  ? native_refusal_
+                                  : Text(admission.error().code, ": ", admission.error().text);
+      return Add(id, RowState::kFail, Text("would be refused now: ", why, "\n", sees));
     }
     const Payer& payer = admission->payers.front();
     Add(id, RowState::kOk,
@@ -174,6 +237,7 @@ class Doctor {
   const Home& home_;
   Surroundings& surroundings_;
   DoctorReport report_;
+  std::string native_refusal_;  // of every cell of the native engine; empty: none
 };
 
 std::string_view StateName(RowState state) {

@@ -30,8 +30,8 @@ struct DoctorReport {
 
 // Looks at everything a task of this home needs, runs none and asks no provider: configuration,
 // engine and its limits, image, accounts, and each agent with the sandbox on as admission itself
-// judges it, with what its cell would see of its directory. A rootless engine's limits are proven
-// by a cell without a job. Leaves nothing behind.
+// judges it, with what its cell would see of its directory. The limits of a rootless engine and of
+// the launcher are proven by a cell without a job. Leaves nothing behind.
 DoctorReport Diagnose(const Home& home, Surroundings& surroundings);
 
 // `taskcell doctor`: prints the report, a row each, or one JSON object. Returns the exit status: 0;

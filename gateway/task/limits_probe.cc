@@ -73,12 +73,14 @@ Status Prove(const Home& home, probe::CellEngine& engine, const SandboxSettings&
   cell::CellPlan plan = EmptyPlan(home, "limits-probe", run_id, kProbeTimeoutMs);
   plan.uid = ids.uid;
   plan.gid = ids.gid;
-  plan.root = cell::RootKind::kImage;
-  plan.root_source = settings.image;
+  const bool is_native = engine.kind() == cell::Engine::kNative;
+  plan.root = is_native ? cell::RootKind::kHost : cell::RootKind::kImage;
+  if (!is_native) plan.root_source = settings.image;
   PlanLimits(settings, plan);
   probe::CellPlaces places;
   places.run_directory = directory.path();
   places.init_program = programs.init;
+  places.launch_program = programs.launch;
   Status proven = Ok();
   Result<std::unique_ptr<probe::RunningCell>> cell = engine.Make(std::move(plan), places);
   if (cell.ok()) {
@@ -102,6 +104,8 @@ Status LimitsProbe::Check(const Home& home, probe::CellEngine& engine,
   const std::string identity = engine.Identity();
   if (passed_.contains(identity)) return Ok();
   Status proven = Prove(home, engine, settings, programs);
+  // The launcher says itself what is wrong, and how to mend it.
+  if (!proven.ok() && engine.kind() == cell::Engine::kNative) return proven;
   if (!proven.ok()) return Explain(std::move(proven).error());
   passed_.insert(identity);
   return Ok();

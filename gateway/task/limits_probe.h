@@ -12,16 +12,17 @@
 
 namespace taskcell::gateway {
 
-// Whether rootless engines enforce limits, as found by cells without a job. A pass is kept for each
-// engine as long as this object lives; a failure is tried again by the next task. Any thread may
-// ask; one probe runs at a time.
+// Whether rootless engines, and our own launcher, enforce limits, as found by cells without a job.
+// A pass is kept for each engine as long as this object lives; a failure is tried again by the next
+// task. Any thread may ask; one probe runs at a time.
 class LimitsProbe {
  public:
-  // Makes a cell of the task's image, with its limits and with nothing of the task in it, compares
-  // its limits from inside and outside, and removes it; nothing is left on disk. Error code
-  // resource_limits_unenforced: the engine reports other limits than asked, others are in force, or
-  // the cell's first process did not attest in time. docker_unreachable: its sockets or processes
-  // are not this host's. Others as CellEngine::Make.
+  // Makes a cell of the task's image, or of the host's programs where the launcher makes it, with
+  // its limits and with nothing of the task in it, compares its limits from inside and outside, and
+  // removes it; nothing is left on disk. Error code resource_limits_unenforced: the engine reports
+  // other limits than asked, others are in force, or the cell's first process did not attest in
+  // time. docker_unreachable: its sockets or processes are not this host's. Others as
+  // CellEngine::Make.
   Status Check(const Home& home, probe::CellEngine& engine, const SandboxSettings& settings,
                const Programs& programs);
 

@@ -40,6 +40,10 @@ TEST_F(DoctorTest, AHomeWhoseTasksWouldRunIsHealthyAndLeftAsItWas) {
   EXPECT_EQ(Row(report, "engine"), "ok: fake");
   EXPECT_NE(Row(report, "image").find("is on this machine"), std::string::npos);
   EXPECT_NE(Row(report, "limits").find("rootful"), std::string::npos);
+  EXPECT_EQ(Row(report, "differences"), "note: none");
+  EXPECT_EQ(Row(report, "agents"), "note: the sandbox is on for a1");
+  EXPECT_EQ(Row(report, "network"), "");
+  EXPECT_EQ(Row(report, "refused tasks"), "note: fail; they are not run without isolation");
   EXPECT_EQ(Row(report, "account env"), "ok: for anthropic");
   const std::string agent = Row(report, "agent a1");
   EXPECT_TRUE(agent.starts_with("ok: claude, model claude-sonnet-4-5, account env\n")) << agent;
@@ -62,6 +66,10 @@ TEST_F(DoctorTest, ItExitsWithOneExactlyWhereAnAgentWithTheSandboxOnWouldBeRefus
   EXPECT_TRUE(report.refused);
   EXPECT_TRUE(Row(report, "agent a1").starts_with("fail: would be refused now: network_disabled: "))
       << Row(report, "agent a1");
+  EXPECT_NE(Row(report, "agent a1").find("\nsees: SOUL.md"), std::string::npos)
+      << "what is wrong with its directory is told all the same";
+  EXPECT_TRUE(Row(report, "network").starts_with("warn: a1: [container] network_access = false"))
+      << Row(report, "network");
   Put("agents/a1/agent.toml",
       "[agent]\nname = \"a1\"\n[container]\nsandbox_enabled = false\nnetwork_access = false\n");
   report = Look();
@@ -69,6 +77,60 @@ TEST_F(DoctorTest, ItExitsWithOneExactlyWhereAnAgentWithTheSandboxOnWouldBeRefus
   EXPECT_EQ(Row(report, "agent a1"), "");
   EXPECT_EQ(Row(report, "host paths"), "") << "said only where it concerns somebody";
   EXPECT_EQ(Row(report, "agents"), "note: none has [container] sandbox_enabled = true");
+}
+
+// Its tasks are refused, since nobody knows whether its sandbox is on.
+TEST_F(DoctorTest, AnAgentWhoseFileMakesNoSenseWouldBeRefused) {
+  Put("config.toml", "");
+  Put("agents/a2/agent.toml", "[agent]\nname = \"a2\"\n[container]\nsandbox_enabled = \"true\"\n");
+  const DoctorReport report = Look();
+  EXPECT_TRUE(report.refused);
+  EXPECT_TRUE(Row(report, "agent a2").starts_with("fail: would be refused now: invalid_config: "))
+      << Row(report, "agent a2");
+  EXPECT_TRUE(Row(report, "agent a1").starts_with("ok: ")) << "another's file stops nobody";
+  EXPECT_EQ(Run("x", "a2").code, "invalid_config") << "control: it is as doctor says";
+}
+
+TEST_F(DoctorTest, AnOpenHatchIsWarnedOf) {
+  Put("config.toml", "[container.sandbox]\nwhen_unavailable = \"run_unsandboxed\"\n");
+  EXPECT_EQ(Row(Look(), "refused tasks"),
+            "warn: run on the host, without isolation: when_unavailable = \"run_unsandboxed\"");
+}
+
+TEST_F(DoctorTest, EachEngineSaysWhatIsDifferentWithIt) {
+  Put("config.toml", "");
+  for (const auto& [kind, part] : std::vector<std::pair<cell::Engine, std::string>>{
+           {cell::Engine::kDocker, "note: none"},
+           {cell::Engine::kPodman, "/workspace has mode 1777"},
+           {cell::Engine::kNative, "no image is used"}}) {
+    state_.kind = kind;
+    surroundings_.prove_limits = [](const Home&, probe::CellEngine&, const SandboxSettings&) {
+      return Ok();
+    };
+    const DoctorReport report = Look();
+    EXPECT_NE(Row(report, "differences").find(part), std::string::npos)
+        << Row(report, "differences");
+    EXPECT_EQ(Row(report, "image").empty(), kind == cell::Engine::kNative);
+    EXPECT_TRUE(Row(report, "limits").starts_with("ok: ")) << Row(report, "limits");
+  }
+}
+
+// What no admission sees: the launcher finds out when it makes a cell.
+TEST_F(DoctorTest, LimitsThatTheLauncherCannotSetRefuseEveryAgent) {
+  Put("config.toml", "");
+  state_.kind = cell::Engine::kNative;
+  state_.fail_at = "make";
+  state_.code = "resource_limits_unenforced";
+  const DoctorReport report = Look();
+  EXPECT_TRUE(report.refused);
+  EXPECT_EQ(Row(report, "limits"), "fail: resource_limits_unenforced: told to fail");
+  EXPECT_TRUE(
+      Row(report, "agent a1")
+          .starts_with("fail: would be refused now: resource_limits_unenforced: told to fail\n"))
+      << Row(report, "agent a1");
+  ASSERT_TRUE(state_.plan.has_value());
+  EXPECT_EQ(state_.plan->root, cell::RootKind::kHost);
+  EXPECT_EQ(Tree().count(path_ + "/sandbox"), 0U) << "nothing is left";
 }
 
 TEST_F(DoctorTest, EachRefusalOfTheEngineHasItsRow) {

@@ -35,6 +35,7 @@ struct FakeState {
   std::optional<Error> make_error;
   bool rootless = false;
   std::string identity = "this engine";
+  cell::Engine kind = cell::Engine::kDocker;
   bool slow = false;  // every call takes some milliseconds
   std::function<std::unique_ptr<probe::RunningCell>(const cell::CellPlan&)>
       make_cell;  // empty: none
@@ -43,7 +44,7 @@ struct FakeState {
 class FakeEngine : public probe::CellEngine {
  public:
   explicit FakeEngine(FakeState& state) : state_(state) {}
-  cell::Engine kind() const override { return cell::Engine::kDocker; }
+  cell::Engine kind() const override { return state_.kind; }
   std::string Name() const override { return "fake"; }
   Status CheckReachable() override { return Step("reach"); }
   Result<probe::ImageFacts> CheckImage(const std::string& /*image*/) override {
