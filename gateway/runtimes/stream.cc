@@ -156,6 +156,7 @@ class StreamReader::State {
     run.violation = facts_.violation;
     run.usage = facts_.usage;
     run.detail = PlainText(facts_.errors);
+    run.diagnostics = PlainText(stderr_);
     bool failed = cli_exit != 0 || facts_.is_error || !facts_.has_result;
     if (run.step_limit) {
       run.reply = Reply(facts_, true);

@@ -47,8 +47,9 @@ struct ParsedRun {
   bool used_tool = false;
   unsigned steps = 0;  // as counted from the stream (codex)
   unsigned unparsable_lines = 0;
-  std::string violation;  // kToolViolation: the tool, or "unparsable_stream"
-  std::string detail;     // the program's own error texts; for the log, never for the reply
+  std::string violation;    // kToolViolation: the tool, or "unparsable_stream"
+  std::string detail;       // the program's own error texts; for the log, never for the reply
+  std::string diagnostics;  // the end of its standard error, likewise
   TokenUsage usage;
 };
 

@@ -32,6 +32,23 @@ std::string Framed(std::string_view code, std::string_view text) {
               text);
 }
 
+constexpr std::string_view kMark = "<redacted>";
+
+std::string RedactGoogleKeys(std::string text) {
+  constexpr std::string_view kBegin = "AIza";
+  constexpr std::string_view kRest =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  constexpr std::size_t kShortestRest = 30;
+  for (std::size_t at = text.find(kBegin); at != std::string::npos;) {
+    const std::size_t rest = at + kBegin.size();
+    const std::size_t end = std::min(text.find_first_not_of(kRest, rest), text.size());
+    const bool is_key = end - rest >= kShortestRest;
+    if (is_key) text.replace(at, end - at, kMark);
+    at = text.find(kBegin, is_key ? at + kMark.size() : rest);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool IsUnavailable(std::string_view code) {
@@ -109,7 +126,7 @@ std::string OneLine(std::string_view text, std::size_t limit) {
 
 std::string Redact(std::string text, std::string_view secret) {
   constexpr std::size_t kShortest = 8;
-  constexpr std::string_view kMark = "<redacted>";
+  text = RedactGoogleKeys(std::move(text));
   if (secret.size() < kShortest) return text;
   for (std::size_t at = text.find(secret); at != std::string::npos;
        at = text.find(secret, at + kMark.size()))

@@ -59,7 +59,9 @@ inline constexpr std::size_t kMaxDetailBytes = 600;
 // characters and shows as "...".
 std::string OneLine(std::string_view text, std::size_t limit);
 
-// Replaces every occurrence of `secret` (when it has at least 8 bytes) by "<redacted>".
+// Replaces every occurrence of `secret` (when it has at least 8 bytes) and of whatever has the form
+// of a Google API key by "<redacted>". Whoever cuts a text redacts it first: half of a secret is
+// not found.
 std::string Redact(std::string text, std::string_view secret);
 
 }  // namespace taskcell::gateway

@@ -222,14 +222,17 @@ std::optional<TaskAnswer> SkipTask(const TaskRequest& request, Surroundings& sur
 
 TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings) {
   const Clock::time_point begun = Clock::now();
-  Status prompt = CheckPrompt(request.prompt);
-  if (!prompt.ok()) return AnswerFor(prompt.error());
+  const Status prompt = CheckPrompt(request.prompt);
   Result<Home> home = OpenHome(request.home);
-  if (!home.ok()) return AnswerFor(std::move(home).error().Coded("workspace_failed"));
+  if (!home.ok() && prompt.ok())
+    return AnswerFor(std::move(home).error().Coded("workspace_failed"));
+  if (!home.ok()) return AnswerFor(prompt.error());
   Result<Agent> agent = FindAgent(home.value(), request.agent);
   std::string name = request.agent;
   TaskAnswer answer;
-  if (agent.ok()) {
+  if (!prompt.ok()) {
+    answer = AnswerFor(prompt.error());
+  } else if (agent.ok()) {
     name = agent->config.name;
     answer = Dispatch(home.value(), agent.value(), request, surroundings, begun).Run();
   } else {

@@ -17,6 +17,7 @@
 #include "gateway/task/cancel.h"
 #include "gateway/task/host_job.h"
 #include "gateway/task/prompt.h"
+#include "gateway/task/stream_sink.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 
@@ -125,10 +126,9 @@ TaskAnswer RunWith(const Account* payer, const Agent& agent, const HostAdmission
   Result<Evidence> evidence =
       RunHostJob(surroundings.programs.host, agent.directory.get(), std::move(job).value(), terms);
   if (!evidence.ok()) return Failed(evidence.error(), surroundings);
+  RedactRun(evidence->run, request.secret);
   Verdict verdict = Classify(evidence.value());
   lesson = LearnAboutAccount(evidence.value(), verdict.code);
-  if (verdict.reply.has_value()) verdict.reply = Redact(*std::move(verdict.reply), request.secret);
-  verdict.detail = Redact(std::move(verdict.detail), request.secret);
   const std::string message = verdict.message;
   TaskAnswer answer = AnswerOf(std::move(verdict));
   answer.message = OneLine(message, kMaxMessageBytes);  // the sandbox's frame is not for it

@@ -17,6 +17,7 @@
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/run_job.h"
+#include "gateway/task/stream_sink.h"
 #include "gateway/task/task.h"
 #include "gateway/task/task_record.h"
 #include "gateway/task/verdict.h"
@@ -231,13 +232,11 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
   Result<Evidence> evidence = run();
   removed = cell->Remove();
   if (!evidence.ok()) return std::move(evidence).error();
+  RedactRun(evidence->run, secret);
   RecordEvidence(evidence.value(), receipt);
   CellOutcome outcome;
-  Verdict& verdict = outcome.verdict;
-  verdict = Classify(evidence.value());
-  outcome.lesson = LearnAboutAccount(evidence.value(), verdict.code);
-  if (verdict.reply.has_value()) verdict.reply = Redact(*std::move(verdict.reply), secret);
-  verdict.detail = Redact(std::move(verdict.detail), secret);
+  outcome.verdict = Classify(evidence.value());
+  outcome.lesson = LearnAboutAccount(evidence.value(), outcome.verdict.code);
   return outcome;
 }
 

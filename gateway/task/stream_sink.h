@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "gateway/runtimes/stream.h"
+#include "gateway/task/answer.h"
 #include "launcher/gate/gate_host.h"
 
 namespace taskcell::gateway {
@@ -20,6 +22,13 @@ class StreamSink : public gate::OutputSink {
  private:
   StreamReader& reader_;
 };
+
+// Takes a credential out of all that a run said, before any of it is cut.
+inline void RedactRun(ParsedRun& run, std::string_view secret) {
+  if (run.reply.has_value()) run.reply = Redact(*std::move(run.reply), secret);
+  run.detail = Redact(std::move(run.detail), secret);
+  run.diagnostics = Redact(std::move(run.diagnostics), secret);
+}
 
 // What the program's exit looks like to a stream reader.
 inline int CliExit(const gate::JobEnd& end) {

@@ -51,6 +51,19 @@ std::string ExitText(const gate::JobEnd& end) {
   return std::to_string(end.exit.code);
 }
 
+// The end of what a program wrote to its standard error, whole characters.
+std::string_view EndOf(std::string_view text) {
+  constexpr std::size_t kMost = 2000;
+  constexpr unsigned char kContinuationMask = 0xC0;
+  constexpr unsigned char kContinuation = 0x80;
+  if (text.size() <= kMost) return text;
+  text.remove_prefix(text.size() - kMost);
+  while (!text.empty() &&
+         (static_cast<unsigned char>(text.front()) & kContinuationMask) == kContinuation)
+    text.remove_prefix(1);
+  return text;
+}
+
 // What the operator should know beside the message.
 std::string Detail(const Evidence& evidence) {
   std::string detail;
@@ -80,6 +93,7 @@ std::string Detail(const Evidence& evidence) {
   if (totals.model_not_found > 0) add("the provider does not know the model");
   if (totals.refused > 0) add(Text("the broker refused ", totals.refused, " requests"));
   add(evidence.run.detail);
+  add(EndOf(Trim(evidence.run.diagnostics)));
   return detail.empty() ? "no diagnostic output" : detail;
 }
 

@@ -33,6 +33,7 @@ class OutputTest : public testing::TestWithParam<Command> {
  protected:
   void SetUp() override {
     home_.Put("config.toml", "[taskcell]\nengine = \"native\"\n");
+    home_.Put("agents/a1/agent.toml", "[agent]\nname = \"a1\"\n");
     UniqueFd home(::open(home_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     auto ledger = gateway::Ledger::Open(home.get(), home_.path());
     ASSERT_TRUE(ledger.ok()) << ledger.error().text;
@@ -103,6 +104,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Command{{"taskcell", "ps", "--json", "--home", "HOME"}, 1},
                     Command{{"taskcell", "show", kTask, "--home", "HOME"}, 1},
                     Command{{"taskcell", "show", kTask, "--json", "--home", "HOME"}, 1},
+                    Command{{"taskcell", "team-gate", "a1", "--home", "HOME"}, 1},
+                    Command{{"taskcell", "team-gate", "a1", "--json", "--home", "HOME"}, 1},
+                    Command{{"taskcell", "accounts", "--home", "HOME"}, 1},
+                    Command{{"taskcell", "accounts", "--json", "--home", "HOME"}, 1},
+                    Command{{"taskcell", "logs", kTask, "--json", "--home", "HOME"}, 1},
                     Command{{"taskcell", "sweep", "--home", "HOME"}, 1},
                     Command{{"taskcell", "sweep", "--json", "--home", "HOME"}, 1},
                     Command{{"taskcell", "doctor", "--home", "HOME"}, 2},

@@ -102,6 +102,9 @@ TEST(AnswerTest, MessageIsOneBoundedLineOfWholeCharacters) {
 
 TEST(AnswerTest, SecretIsRedactedEverywhere) {
   EXPECT_EQ(Redact("a sk-secret-1 b sk-secret-1", "sk-secret-1"), "a <redacted> b <redacted>");
+  const std::string google = "AIza" + std::string(30, 'x');
+  EXPECT_EQ(Redact("a " + google + ". " + google, ""), "a <redacted>. <redacted>");
+  EXPECT_EQ(Redact("AIza" + std::string(29, 'x'), ""), "AIza" + std::string(29, 'x'));
   EXPECT_EQ(Redact("short", "short"), "short");  // 5 bytes: would redact ordinary words
   EXPECT_EQ(Failed("x", "y").ok(), false);
 }

@@ -91,18 +91,46 @@ TEST(GatewayLogTest, AnEventIsOneLineWhateverItQuotes) {
 
 // Of every kind of failure, by whatever it comes: one line, with its agent and code.
 TEST_F(EventsTest, EachFailureHasExactlyOneLineInTheLog) {
-  const std::vector<std::string> from_the_engine = {
-      "docker_unreachable",      "image_missing",     "resource_limits_unenforced",
-      "engine_unsupported",      "container_refused", "workspace_failed",
-      "container_create_failed", "cell_mismatch",     "transport_failed"};
-  for (const std::string& code : from_the_engine) {
+  const std::vector<std::string> from_the_sandbox = {"docker_unreachable",
+                                                     "image_missing",
+                                                     "resource_limits_unenforced",
+                                                     "engine_unsupported",
+                                                     "invalid_config",
+                                                     "unsupported_runtime",
+                                                     "network_disabled",
+                                                     "root_user",
+                                                     "unsupported_platform",
+                                                     "no_account",
+                                                     "container_refused",
+                                                     "workspace_failed",
+                                                     "cell_mismatch",
+                                                     "container_create_failed",
+                                                     "agent_dir_unmountable",
+                                                     "transport_failed",
+                                                     "cleanup_failed",
+                                                     "tool_violation",
+                                                     "rate_limited",
+                                                     "output_overflow",
+                                                     "supervisor_refused",
+                                                     "auth_failed",
+                                                     "step_limit",
+                                                     "timeout",
+                                                     "stopped",
+                                                     "no_reply",
+                                                     "out_of_memory",
+                                                     "pids_limit",
+                                                     "provider_unavailable",
+                                                     "result_incomplete",
+                                                     "internal_error"};
+  for (const std::string& code : from_the_sandbox) {
     std::filesystem::remove_all(path_ + "/logs");
     state_.fail_at = "make";
     state_.code = code;
     EXPECT_EQ(Run().code, code);
     const std::string log = Log();
     EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << code << log;
-    EXPECT_THAT(log, HasSubstr(Text(" WARN task_failed agent=a1 code=", code, " unavailable=")));
+    EXPECT_THAT(log, HasSubstr(Text(" WARN task_failed agent=a1 code=", code,
+                                    " unavailable=", IsUnavailable(code) ? "true" : "false")));
   }
   state_.fail_at = "";
   const std::vector<std::pair<std::string, std::string>> from_the_program = {
@@ -131,12 +159,58 @@ TEST_F(EventsTest, EachFailureHasExactlyOneLineInTheLog) {
   EXPECT_EQ(Log(), "") << "control: a success has none";
 }
 
+TEST_F(EventsTest, EachRequestThatIsTurnedAwayHasExactlyOneLineInTheLog) {
+  TaskRequest empty{path_, "a1", " "};
+  TaskRequest nobody{path_, "no\nbody", "x"};
+  TaskRequest on_host{path_, "a1", "x", TaskKind::kCron};
+  on_host.require_cell = true;
+  TaskRequest team{path_, "a1", "x", TaskKind::kGoalRound, "planner"};
+  const std::vector<std::pair<std::string, TaskRequest>> requests = {
+      {"agent=a1 code=invalid_prompt", empty},
+      {"agent=\"no\\u000abody\" code=agent_not_found", nobody},
+      {"agent=a1 code=cell_required", on_host},
+      {"agent=a1 code=team_round_refused", team}};
+  for (const auto& [line, request] : requests) {
+    std::filesystem::remove_all(path_ + "/logs");
+    EXPECT_FALSE(RunTask(request, surroundings_).ok());
+    const std::string log = Log();
+    EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << line << log;
+    EXPECT_THAT(log, HasSubstr(line));
+  }
+  std::filesystem::remove_all(path_ + "/logs");
+  Put("agents/a1/agent.toml", "[agent\n");
+  EXPECT_EQ(Run().code, "invalid_config");
+  const std::string log = Log();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+}
+
 TEST_F(EventsTest, WhatAProgramQuotesOfItsCredentialIsRedactedInTheLog) {
   AgentOff();
   PutProgram("claude",
              R"(echo "{\"type\":\"error\",\"message\":\"bad $ANTHROPIC_API_KEY\"}"; exit 1)");
   EXPECT_EQ(Run().code, "no_reply");
   EXPECT_THAT(Log(), HasSubstr("bad <redacted>"));
+}
+
+// A cut through a secret would leave a half that no search finds.
+TEST_F(EventsTest, TheCredentialIsRedactedBeforeAnythingIsCut) {
+  AgentOff();
+  // The end of the detail falls into the key.
+  PutProgram("claude", R"(x=$(printf '%.*d' 590 0)
+    echo "{\"type\":\"error\",\"message\":\"$x$ANTHROPIC_API_KEY\"}"; exit 1)");
+  EXPECT_EQ(Run().code, "no_reply");
+  EXPECT_EQ(Log().find("sk-ant"), std::string::npos) << Log();
+  EXPECT_THAT(Log(), HasSubstr("0000000"));
+  // So does the beginning of what is kept of the standard error.
+  std::filesystem::remove_all(path_ + "/logs");
+  PutProgram("claude", R"(printf '%s%.*d' "$ANTHROPIC_API_KEY" 1990 0 >&2; exit 1)");
+  EXPECT_EQ(Run().code, "no_reply");
+  EXPECT_EQ(Log().find("api03-test"), std::string::npos) << Log();
+  EXPECT_THAT(Log(), HasSubstr("0000000")) << "control: the standard error is in the log";
+  std::filesystem::remove_all(path_ + "/logs");
+  PutProgram("claude", "echo key AIzaSyA-0123456789_0123456789abcdef is wrong >&2; exit 1");
+  EXPECT_EQ(Run().code, "no_reply");
+  EXPECT_THAT(Log(), HasSubstr("key <redacted> is wrong"));
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ class GoOnTest : public RunTaskTest {
     state_.make_cell = [this](const cell::CellPlan& plan) {
       sys::SocketPair pair = sys::MakePacketPair().value();
       first_process_ = std::move(pair.first);
-      Attest(plan, first_process_.get());
-      return std::make_unique<WaitingCell>(plan, std::move(pair.second), on_observe_);
+      Attest(plan, first_process_.get(), change_);
+      return std::make_unique<WaitingCell>(plan, std::move(pair.second), on_observe_, change_,
+                                           stays_);
     };
     surroundings_.broker = [this]() -> Result<Broker*> {
       ++broker_asked_;
@@ -50,7 +51,18 @@ class GoOnTest : public RunTaskTest {
     EXPECT_FALSE(answer.reply.has_value());
   }
 
+  // The audit log with every time replaced by the same.
+  std::string Events() const {
+    std::string log = AuditLog();
+    for (std::size_t at = log.find("\"timestamp\":\""); at != std::string::npos;
+         at = log.find("\"timestamp\":\"", at + 1))
+      log.replace(at + 13, 32, "T");
+    return log;
+  }
+
   std::function<void()> on_observe_ = [] {};
+  std::function<void(cell::Attestation&)> change_;
+  bool stays_ = false;
   UniqueFd first_process_;
   int broker_asked_ = 0;
 };
@@ -88,6 +100,38 @@ TEST_F(GoOnTest, DeadlineAfterTheVerificationStartsNoJob) {
   EXPECT_EQ(answer.code, "timeout");
   EXPECT_EQ(answer.message, "the sandbox task timed out after 1 s");
   ExpectNoJob(answer);
+}
+
+// What was asked for by name shows in the answer, the receipt and the audit log.
+TEST_F(GoOnTest, CellWithoutAProcessorLimitIsToldOfWhereItIsAllowed) {
+  change_ = [](cell::Attestation& seen) {
+    seen.inside.limits.cpu_quota_us.reset();
+    seen.outside.limits.cpu_quota_us.reset();
+  };
+  EXPECT_EQ(Run().code, "resource_limits_unenforced") << "control: it is not allowed";
+  std::filesystem::remove(path_ + "/security_audit.jsonl");
+  Put("config.toml", "[taskcell]\nengine = \"native\"\nallow_missing = [\"cpu\"]\n");
+  const TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "transport_failed") << answer.message;
+  constexpr std::string_view kTold = "the cell had no processor limit";
+  ASSERT_FALSE(answer.warnings.empty());
+  EXPECT_NE(answer.warnings.front().find(kTold), std::string::npos) << answer.warnings.front();
+  EXPECT_NE(answer.receipt_json.find(kTold), std::string::npos) << answer.receipt_json;
+  EXPECT_EQ(Events(),
+            "{\"timestamp\":\"T\",\"event_type\":\"task_sandbox_weakened\",\"agent_id\":\"a1\","
+            "\"severity\":\"warning\",\"details\":{\"missing\":\"cpu\",\"runtime\":\"claude\"}}\n");
+}
+
+TEST_F(GoOnTest, CellThatStaysIsAuditedByTheFamilysName) {
+  stays_ = true;
+  Agent("a1", "[runtime]\nprovider = \"openai_compat\"\n[model]\npreferred = \"openai/m\"\n");
+  surroundings_.environment["OPENAI_API_KEY"] = "sk-0123456789";
+  surroundings_.programs.loop = "/usr/bin/true";
+  EXPECT_EQ(Run().code, "transport_failed");
+  EXPECT_EQ(Events(),
+            "{\"timestamp\":\"T\",\"event_type\":\"task_sandbox_cleanup_failed\",\"agent_id\":"
+            "\"a1\",\"severity\":\"warning\",\"details\":{\"count\":1,\"reason\":"
+            "\"container_remove_failed\",\"runtime\":\"openai-compat\"}}\n");
 }
 
 }  // namespace

@@ -244,5 +244,54 @@ TEST_F(HostTaskTest, LinksAreLeftOutOfThePromptWithAWarning) {
   EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("IDENTITY.md is a symbolic link")));
 }
 
+// Antigravity runs nowhere but here: what its stand-in prints, leaves out or forges.
+TEST_F(HostTaskTest, EachTrapOfAntigravityEndsAsItMust) {
+  AgentOff("[runtime]\nprovider = \"antigravity\"\n");
+  surroundings_.environment["GEMINI_API_KEY"] = "AIza-gemini-000";
+  const std::string step =
+      R"(echo '{"event":"step_update","step_update":{"step_type":"agent_response","step_index":1,)"
+      R"("text_delta":"so far","state":"DONE"}}')";
+  const std::string good = R"({"event":"result","status":"SUCCESS","response":"fine"})";
+  struct Trap {
+    std::string name, body, code, reply;
+  };
+  for (const Trap& trap : {
+           Trap{"control", "echo '" + good + "'", "ok", "fine"},
+           Trap{"a raw newline",
+                R"(printf '{"event":"result","status":"SUCCESS","response":"fi\n')"
+                R"(; echo 'ne"}')",
+                "ok", "fi\nne"},
+           Trap{"no result", step, "no_reply", ""},
+           Trap{"nothing", "true", "no_reply", ""},
+           Trap{"a result that is none",
+                R"(echo '{"event":"result","status":"ERROR","response":"x"}')", "no_reply", ""},
+           Trap{"a result and a failure", "echo '" + good + "'; exit 3", "no_reply", ""},
+           Trap{"chatter", "echo hi; echo '" + good + "'; echo bye", "ok", "fine"},
+           Trap{"no newline at the end", "printf '%s' '" + good + "'", "ok", "fine"},
+           Trap{"junk", "for i in 1 2 3 4; do echo junk; done; echo '" + good + "'",
+                "transport_failed", ""},
+           Trap{"a line over its bound", "head -c 1048577 /dev/zero; sleep 20", "output_overflow",
+                ""},
+       }) {
+    SCOPED_TRACE(trap.name);
+    std::filesystem::remove(path_ + "/taskcell.db");
+    std::filesystem::remove_all(path_ + "/logs");
+    PutProgram("agy", trap.body);
+    const TaskAnswer answer = Run();
+    EXPECT_EQ(answer.code, trap.code) << answer.message << answer.detail;
+    EXPECT_EQ(answer.reply.value_or(""), trap.reply);
+    const std::string log = Log();
+    EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), answer.ok() ? 0 : 1) << log;
+  }
+  PutProgram("agy", "for i in $(seq 40); do " + step + "; done; sleep 20");
+  const TaskAnswer limited = Run();
+  EXPECT_TRUE(limited.ok()) << limited.message;
+  EXPECT_TRUE(limited.step_limit) << "the text before it is the reply";
+  ASSERT_EQ(::chmod((path_ + "/bin/agy").c_str(), 0644), 0);
+  EXPECT_EQ(Run().code, "invalid_config");
+  std::filesystem::remove(path_ + "/bin/agy");
+  EXPECT_EQ(Run().code, "invalid_config");
+}
+
 }  // namespace
 }  // namespace taskcell::gateway
