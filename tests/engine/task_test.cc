@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <thread>
 
 #include "launcher/base/text.h"
@@ -281,6 +282,64 @@ TEST_F(TaskTest, TaskOfAKilledClientIsInterruptedAndWhatItLeftIsSwept) {
                 as_user);
   ASSERT_EQ(shown.status, 0) << shown.err;
   EXPECT_EQ(Json::parse(shown.out)["runs"][0]["id"], run_id);
+}
+
+// Nothing that a task writes reaches a disk: not the home, not what the engine keeps, no log.
+TEST_F(TaskTest, WhatATaskWritesIsNowhereAfterwards) {
+  std::ifstream random("/dev/urandom", std::ios::binary);
+  std::string canary = "canary-";
+  for (int i = 0; i < 32; ++i)
+    canary += "0123456789abcdef"[static_cast<unsigned char>(random.get()) % 16];
+  const Json scenario = {{"steps",
+                          {{{"do", "write"}, {"path", "/workspace/canary"}, {"content", canary}},
+                           {{"do", "write"}, {"path", "/tmp/canary"}, {"content", canary}},
+                           {{"do", "read"}, {"path", "/workspace/canary"}},
+                           {{"do", "read"}, {"path", "/tmp/canary"}}}},
+                         {"reply", "{2} {3}"}};
+  gateway::ProviderProcess provider = MakeProvider(scenario);
+  ASSERT_TRUE(provider.IsUp());
+  Outcome run = RunTask(provider.Url("/v1"), {});
+  ASSERT_EQ(run.out, Text(canary, " ", canary, "\n")) << run.err;
+  std::vector<std::string> places = {path_ + "/home"};
+  if (!socket_.empty()) {
+    places.emplace_back("/var/lib/taskcell-test/docker");
+    places.push_back(fs::path(socket_).parent_path().string());
+  }
+  auto holding = [&] {
+    std::vector<std::string> argv = {"grep", "-rlaFD", "skip", "--", canary};
+    argv.insert(argv.end(), places.begin(), places.end());
+    return test::Run(argv).out;
+  };
+  EXPECT_EQ(holding(), "");
+  Put("control", canary);
+  EXPECT_EQ(holding(), path_ + "/home/control\n") << "else this search finds nothing";
+}
+
+TEST_F(TaskTest, DoctorSaysOfAHomeWhatItsTasksMeet) {
+  gateway::ProviderProcess provider = MakeProvider(Steps());
+  ASSERT_TRUE(provider.IsUp());
+  GiveHomeToUser();
+  test::RunOptions as_user;
+  as_user.user = user_;
+  as_user.environment = {Text("OPENAI_API_KEY=", kKey), "OPENAI_BASE_URL=" + provider.Url("/v1"),
+                         "DOCKER_HOST=unix://" + socket_};
+  const std::vector<std::string> doctor = {Program("taskcell"), "doctor", "--json", "--home",
+                                           path_ + "/home"};
+  Outcome looked = test::Run(doctor, as_user);
+  EXPECT_EQ(looked.status, 0) << looked.out << looked.err;
+  const Json report = Json::parse(looked.out);
+  EXPECT_EQ(report["refused"], false);
+  std::map<std::string, std::string> states;
+  for (const Json& row : report["rows"]) states[row["id"]] = row["state"];
+  for (const char* id : {"configuration", "engine", "limits", "agent a1", "account openai-env"})
+    EXPECT_EQ(states[id], "ok") << id << looked.out;
+  EXPECT_EQ(looked.out.find(kKey), std::string::npos);
+  EXPECT_TRUE(provider.Log().empty()) << "the provider is not asked";
+  Agent(30000, "[taskcell.limits]\npids = 60000\n");
+  GiveHomeToUser();
+  looked = test::Run(doctor, as_user);
+  EXPECT_EQ(looked.status, 1) << looked.out;
+  EXPECT_EQ(RunClient(provider.Url("/v1"), {}).status, 3) << "control: the task is refused as well";
 }
 
 TEST_F(TaskTest, StepLimitEndsTheTask) {
