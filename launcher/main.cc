@@ -31,6 +31,8 @@ int Run(const Options& options) {
       return Show("taskcell-launch " TASKCELL_VERSION "\n");
     case Options::Mode::kGateway:
       return taskcell::native::RunForGateway(options);
+    case Options::Mode::kSnapshot:
+      return taskcell::native::SnapshotForGateway(options.snapshot_fd);
     case Options::Mode::kCheck:
       return taskcell::native::RunCheck(options);
     case Options::Mode::kRun:

@@ -6,11 +6,13 @@
 
 namespace taskcell::gateway {
 
-bool IsCancelled(const Surroundings& surroundings) {
-  if (surroundings.cancel_fd < 0) return false;
-  Result<short> asked = sys::Poll(surroundings.cancel_fd, POLLIN, 0);
+bool IsCancelled(int cancel_fd) {
+  if (cancel_fd < 0) return false;
+  Result<short> asked = sys::Poll(cancel_fd, POLLIN, 0);
   return !asked.ok() || asked.value() != 0;
 }
+
+bool IsCancelled(const Surroundings& surroundings) { return IsCancelled(surroundings.cancel_fd); }
 
 Error Stopped() { return Error(Kind::kSystem, "the sandbox run was stopped").Coded("stopped"); }
 

@@ -6,7 +6,8 @@
 
 namespace taskcell::gateway {
 
-// Whether the caller has asked for the task's end.
+// Whether the caller has asked for the task's end, by a descriptor as in Surroundings.
+bool IsCancelled(int cancel_fd);
 bool IsCancelled(const Surroundings& surroundings);
 
 // What a task that was asked to end comes to.

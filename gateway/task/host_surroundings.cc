@@ -28,8 +28,11 @@ Result<probe::Endpoint> ChooseHostEndpoint(const TaskcellSettings& settings) {
 
 Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings,
                                                           int cancel_fd) {
-  if (settings.engine == EngineChoice::kNative)
-    return std::unique_ptr<probe::CellEngine>(std::make_unique<probe::NativeEngine>());
+  if (settings.engine == EngineChoice::kNative) {
+    auto native = std::make_unique<probe::NativeEngine>();
+    native->CancelOn(cancel_fd);
+    return std::unique_ptr<probe::CellEngine>(std::move(native));
+  }
   probe::Endpoint endpoint = TRY(ChooseHostEndpoint(settings));
   auto engine = std::make_unique<probe::DockerEngine>(
       std::move(endpoint), FlavourOf(settings.engine), probe::DockerEngine::Report::kChecked);
@@ -52,9 +55,9 @@ Surroundings HostSurroundings::For(int cancel_fd) {
   surroundings.make_engine = [cancel_fd](const TaskcellSettings& settings) {
     return MakeHostEngine(settings, cancel_fd);
   };
-  surroundings.prove_limits = [this](const Home& home, probe::CellEngine& engine,
-                                     const SandboxSettings& settings) {
-    return limits_probe_.Check(home, engine, settings, programs_);
+  surroundings.prove_limits = [this, cancel_fd](const Home& home, probe::CellEngine& engine,
+                                                const SandboxSettings& settings) {
+    return limits_probe_.Check(home, engine, settings, programs_, cancel_fd);
   };
   surroundings.broker = [this] { return SharedBroker(); };
   surroundings.is_first_uncovered = [this](const std::string& agent, TaskKind kind) {

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <mutex>
 
+#include "gateway/task/cancel.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/run_directory.h"
 #include "launcher/base/text.h"
@@ -16,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kAttestationWait{10};
 constexpr uint64_t kProbeTimeoutMs = 15000;  // the whole check container
+constexpr std::chrono::milliseconds kLookEvery{50};
 constexpr std::string_view kUnenforced = "resource_limits_unenforced";
 constexpr std::string_view kRemedy =
     "; delegate the memory, pids and cpu controllers to the user the engine runs as "
@@ -34,7 +37,7 @@ Error Explain(Error error) {
                       error.text, ")"))
         .Coded("docker_unreachable");
   for (std::string_view own : {"docker_unreachable", "image_missing", "workspace_failed",
-                               "container_refused", "engine_unsupported"})
+                               "container_refused", "engine_unsupported", "stopped"})
     if (error.code == own) return error;
   return Error(Kind::kUnsupported,
                Text("the engine runs rootless, and the container that was to check its limits did "
@@ -56,8 +59,8 @@ Status CompareLimits(const cell::CellPlan& plan, cell::Engine engine,
       .Coded(kUnenforced);
 }
 
-Status Attest(probe::RunningCell& cell, cell::Engine engine) {
-  gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate()));
+Status Attest(probe::RunningCell& cell, cell::Engine engine, int cancel_fd) {
+  gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate(), cancel_fd));
   gate::GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
   cell::Attestation seen;
   seen.inside = std::move(arrival.inside);
@@ -66,7 +69,7 @@ Status Attest(probe::RunningCell& cell, cell::Engine engine) {
 }
 
 Status Prove(const Home& home, probe::CellEngine& engine, const SandboxSettings& settings,
-             const Programs& programs) {
+             const Programs& programs, int cancel_fd) {
   const std::string run_id = TRY(MakeRunId());
   probe::CellIds ids = TRY(engine.ChooseIds(run_id));
   RunDirectory directory = TRY(RunDirectory::Make(home, run_id));
@@ -84,7 +87,7 @@ Status Prove(const Home& home, probe::CellEngine& engine, const SandboxSettings&
   Status proven = Ok();
   Result<std::unique_ptr<probe::RunningCell>> cell = engine.Make(std::move(plan), places);
   if (cell.ok()) {
-    proven = Attest(*cell.value(), engine.kind());
+    proven = Attest(*cell.value(), engine.kind(), cancel_fd);
     Status removed = cell.value()->Remove();
     if (proven.ok()) proven = std::move(removed);
   } else {
@@ -99,11 +102,15 @@ Status Prove(const Home& home, probe::CellEngine& engine, const SandboxSettings&
 }  // namespace
 
 Status LimitsProbe::Check(const Home& home, probe::CellEngine& engine,
-                          const SandboxSettings& settings, const Programs& programs) {
-  std::lock_guard lock(mutex_);
+                          const SandboxSettings& settings, const Programs& programs,
+                          int cancel_fd) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  while (!lock.try_lock_for(kLookEvery)) {
+    if (IsCancelled(cancel_fd)) return Stopped();
+  }
   const std::string identity = engine.Identity();
   if (passed_.contains(identity)) return Ok();
-  Status proven = Prove(home, engine, settings, programs);
+  Status proven = Prove(home, engine, settings, programs, cancel_fd);
   // The launcher says itself what is wrong, and how to mend it.
   if (!proven.ok() && engine.kind() == cell::Engine::kNative) return proven;
   if (!proven.ok()) return Explain(std::move(proven).error());

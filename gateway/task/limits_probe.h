@@ -22,12 +22,13 @@ class LimitsProbe {
   // removes it; nothing is left on disk. Error code resource_limits_unenforced: the engine reports
   // other limits than asked, others are in force, or the cell's first process did not attest in
   // time. docker_unreachable: its sockets or processes are not this host's. Others as
-  // CellEngine::Make.
+  // CellEngine::Make. stopped: `cancel_fd`, as in Surroundings, was readable; also while another
+  // probe's end was waited for.
   Status Check(const Home& home, probe::CellEngine& engine, const SandboxSettings& settings,
-               const Programs& programs);
+               const Programs& programs, int cancel_fd = -1);
 
  private:
-  std::mutex mutex_;
+  std::timed_mutex mutex_;
   std::set<std::string> passed_;  // identities
 };
 

@@ -10,6 +10,7 @@
 #include "gateway/task/task_record.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
+#include "launcher/mounts/bounded_snapshot.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
@@ -45,14 +46,16 @@ Status CheckWayTo(const Home& home, const Agent& agent) {
 }
 
 Result<mounts::StoredSnapshot> TakeSnapshot(const Home& home, const Agent& agent,
-                                            const RunDirectory& run,
-                                            mounts::Subtree unsafe_subtree) {
+                                            const RunDirectory& run, mounts::Subtree unsafe_subtree,
+                                            const Surroundings& surroundings) {
   TRY(CheckWayTo(home, agent));
-  return mounts::StoredSnapshot::Take(run.snapshots(), agent.directory.get(), unsafe_subtree);
+  return mounts::TakeInTime(surroundings.programs.launch, run.snapshots(), agent.directory.get(),
+                            unsafe_subtree, {mounts::kSnapshotTimeLimit, surroundings.cancel_fd});
 }
 
 // Where there is no room, it is not the agent directory that is at fault.
 Error SnapshotFault(Error error) {
+  if (!error.code.empty() && error.code != kUnmountable) return error;
   const bool too_large_to_write = error.err == EFBIG && error.kind == Kind::kSystem;
   if (error.err == ENOSPC || error.err == EDQUOT || error.err == EROFS || too_large_to_write)
     return Coded(std::move(error), "the snapshot of the agent directory could not be written",
@@ -119,12 +122,12 @@ cell::CellPlan EmptyPlan(const Home& home, const std::string& agent, const std::
 }
 
 Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
-                             const Programs& programs, const std::string& prompt) {
+                             const Surroundings& surroundings, const std::string& prompt) {
   const std::string run_id = TRY(MakeRunId());
   probe::CellIds ids = TRY(admission.engine->ChooseIds(run_id));
   RunDirectory directory = TRY(RunDirectory::Make(home, run_id));
   Result<mounts::StoredSnapshot> snapshot =
-      TakeSnapshot(home, agent, directory, admission.own_settings.unsafe_subtree);
+      TakeSnapshot(home, agent, directory, admission.own_settings.unsafe_subtree, surroundings);
   if (!snapshot.ok()) return SnapshotFault(std::move(snapshot).error());
   PlannedTask task{std::move(directory), std::move(snapshot).value(), {}, std::move(ids), {}, {}};
   task.plan = EmptyPlan(home, agent.config.name, run_id, agent.config.timeout_ms);
@@ -133,7 +136,7 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
   PlanRoot(admission, task.plan);
   PlanLimits(admission.settings, task.plan);
   TRY(PlanAgentMount(task));
-  if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(programs, task));
+  if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(surroundings.programs, task));
   task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot.fd())), prompt);
   return task;
 }

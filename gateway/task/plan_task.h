@@ -23,10 +23,10 @@ struct PlannedTask {
 };
 
 // Takes the snapshot of the agent directory, reads the prompt's instructions from it and builds the
-// plan of the cell. Error codes: container_refused, workspace_failed, agent_dir_unmountable; the
-// run directory is gone again after one.
+// plan of the cell. Error codes: container_refused, workspace_failed, agent_dir_unmountable,
+// stopped; the run directory is gone again after one.
 Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
-                             const Programs& programs, const std::string& prompt);
+                             const Surroundings& surroundings, const std::string& prompt);
 
 // A plan of one run of this home that nothing is mounted in and no limit is set for yet; its
 // deadline is `timeout_ms` from now.

@@ -205,7 +205,7 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
   auto run = [&]() -> Result<Evidence> {
     for (const std::string& warning : cell->warnings())
       receipt.warnings.push_back(Text("the engine warned: ", Printable(warning)));
-    gate::GateHost gate = TRY(gate::GateHost::Open(cell->TakeGate()));
+    gate::GateHost gate = TRY(gate::GateHost::Open(cell->TakeGate(), surroundings.cancel_fd));
     UniqueFd listener = TRY(Verify(gate, *cell, admission.engine->kind(), receipt));
     receipt.setup_ms = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
@@ -298,9 +298,8 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
                    Surroundings& surroundings, Clock::time_point begun, CellTask& course,
                    bool& try_another) {
   TaskRecord& record = *course.record;
-  Result<PlannedTask> task =
-      PlanTask(subject.home, agent, admission, surroundings.programs, prompt);
-  if (!task.ok()) return AnswerFor(task.error());
+  Result<PlannedTask> task = PlanTask(subject.home, agent, admission, surroundings, prompt);
+  if (!task.ok()) return AnswerForFault(task.error(), surroundings);
   RunRow run{task->plan.run_id,
              record.task_id(),
              admission.engine->Name(),

@@ -33,18 +33,29 @@ Error GateClosed() {
 
 }  // namespace
 
-GateHost::GateHost(UniqueFd gate, UniqueFd cancel)
-    : gate_(std::move(gate)), cancel_(std::move(cancel)), buffer_(cell::kMaxFrameBytes, '\0') {}
+GateHost::GateHost(UniqueFd gate, UniqueFd cancel, int stop_fd)
+    : gate_(std::move(gate)),
+      cancel_(std::move(cancel)),
+      stop_fd_(stop_fd),
+      buffer_(cell::kMaxFrameBytes, '\0') {}
 
-Result<GateHost> GateHost::Open(UniqueFd gate) {
+Result<GateHost> GateHost::Open(UniqueFd gate, int cancel_fd) {
   TRY(sys::SetNonBlocking(gate.get()));
-  return GateHost(std::move(gate), TRY(sys::MakeEvent()));
+  return GateHost(std::move(gate), TRY(sys::MakeEvent()), cancel_fd);
+}
+
+// What the gate has of `events`, 0 at the deadline.
+Result<short> GateHost::Await(short events, Clock::time_point deadline) const {
+  std::array<struct pollfd, 2> wait = {{{gate_.get(), events, 0}, {stop_fd_, POLLIN, 0}}};
+  TRY(sys::PollAll(wait, MillisecondsUntil(deadline)));
+  if (wait[1].revents == 0) return wait[0].revents;
+  return Error(Kind::kSystem, "no longer waited for, as asked", ECANCELED).Coded("stopped");
 }
 
 Error GateHost::GiveUp(Error error, std::string_view code) {
   gate_.Reset();
   if (!error.text.starts_with("gate: ")) error = std::move(error).With("gate");
-  return std::move(error).Coded(code);
+  return error.code == "stopped" ? error : std::move(error).Coded(code);
 }
 
 // Receives packets until one whole message is there. Only the first packet may bring a descriptor,
@@ -56,8 +67,7 @@ Result<cell::FrameReader::Message> GateHost::ReceiveMessage(bool want_fd,
   while (true) {
     if (Clock::now() >= deadline)
       return Error(Kind::kViolation, "the cell's first process said nothing in time", ETIMEDOUT);
-    short ready = TRY(sys::Poll(gate_.get(), POLLIN, MillisecondsUntil(deadline)));
-    if (ready == 0) continue;
+    if (TRY(Await(POLLIN, deadline)) == 0) continue;
     auto packet = sys::ReceivePacket(gate_.get(), buffer_, want_fd);
     if (!packet.ok() && packet.error().err == EAGAIN) continue;
     if (!packet.ok()) return std::move(packet).error();
@@ -126,7 +136,7 @@ Status GateHost::Send(FrameType type, std::string_view payload, Clock::time_poin
       if (sent.ok() || sent.error().err != EAGAIN) return sent;
       if (Clock::now() >= deadline)
         return Error(Kind::kViolation, "the cell's first process does not read", ETIMEDOUT);
-      TRY(sys::Poll(gate_.get(), POLLOUT, MillisecondsUntil(deadline)));
+      TRY(Await(POLLOUT, deadline));
     }
   });
 }

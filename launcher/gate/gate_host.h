@@ -53,8 +53,10 @@ class GateHost {
   // How long after the deadline or a cancel the exit frame may take before the job is overdue.
   static constexpr std::chrono::milliseconds kExitGrace{5000};
 
-  // Owns `gate`, a connected SOCK_SEQPACKET.
-  static Result<GateHost> Open(UniqueFd gate);
+  // Owns `gate`, a connected SOCK_SEQPACKET. As soon as `cancel_fd` (-1: never) is readable or its
+  // other end is gone, Attest and HandOver no longer wait: an Error with the code stopped. Pump
+  // does not look at it: its caller may want to know why (see Cancel).
+  static Result<GateHost> Open(UniqueFd gate, int cancel_fd = -1);
 
   struct Arrival {
     cell::InsideAttestation inside;
@@ -79,7 +81,7 @@ class GateHost {
   Status Done();
 
  private:
-  GateHost(UniqueFd gate, UniqueFd cancel);
+  GateHost(UniqueFd gate, UniqueFd cancel, int stop_fd);
 
   Result<cell::FrameReader::Message> ReceiveMessage(bool want_fd, Clock::time_point deadline,
                                                     UniqueFd* passed);
@@ -89,9 +91,11 @@ class GateHost {
   Result<JobEnd> PumpUnguarded(OutputSink& sink, Clock::time_point deadline);
   void AskToEnd(Clock::time_point* give_up);
   Error GiveUp(Error error, std::string_view code);
+  Result<short> Await(short events, Clock::time_point deadline) const;
 
   UniqueFd gate_;
   UniqueFd cancel_;  // eventfd
+  int stop_fd_;      // the caller's, or -1
   std::string buffer_;
   cell::FrameReader reader_;
   cell::FrameWriter writer_;

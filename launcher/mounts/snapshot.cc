@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <iterator>
 #include <map>
@@ -45,6 +46,7 @@ class Copier {
   Status CopyTop(const AllowedEntry& allowed) {
     const int to_dir = target_;
     std::string name(allowed.name);
+    Note(name);
     SnapshotEntry entry{name, Verdict::kAbsent, Reason::kNone, {}};
     Finding finding = TRY(JudgeAllowed(agent_dir_, allowed, listed_));
     if (finding.verdict == Verdict::kSafe) {
@@ -72,6 +74,14 @@ class Copier {
   }
 
  private:
+  void Note(std::string_view path) const {
+    const std::span<char> place = bounds_.progress;
+    if (place.empty()) return;
+    const std::size_t size = std::min(path.size(), place.size() - 1);
+    std::copy_n(path.begin(), size, place.begin());
+    place[size] = '\0';
+  }
+
   // Something inside an entry is left out.
   void LeaveOut(const std::string& path, Reason reason, const std::string& note) {
     Warn(path, reason, note);
@@ -187,6 +197,7 @@ class Copier {
     // million links would cost a million looks.
     if (++looked_at_ > bounds_.entries)
       return OverBound(Text("the agent directory has more than ", bounds_.entries, " entries"));
+    Note(path);
     cell::EntryKind kind = cell::EntryKind::kFile;
     Finding finding = TRY(JudgeAny(from_dir, name, kind));
     if (finding.reason == Reason::kHardlink && TRY(MayBeClosed(finding)))

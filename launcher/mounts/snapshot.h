@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct SnapshotBounds {
   std::size_t entries = kMaxSnapshotEntries;
   int depth = kMaxSnapshotDepth;
   int64_t longest_write_s = kLongestWriteSeconds;
+  // Memory where what is being looked at is noted for whoever waits, with a NUL behind it.
+  std::span<char> progress = {};
 };
 // A file that changes while it is copied is tried this often before it is left out.
 inline constexpr int kCopyTries = 3;

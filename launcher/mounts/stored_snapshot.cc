@@ -29,6 +29,8 @@ constexpr std::size_t kMaxStoreEntries = 10'000;
 constexpr char kTree[] = "tree";
 constexpr char kRecord[] = "record";
 constexpr char kUnfinishedRecord[] = "record.new";
+constexpr char kYes = '+';
+constexpr char kNo = '-';
 // Less than the margin of SettledBefore(): setting the clock back by that much leads to no time
 // that anything in an inventory was changed at.
 constexpr int64_t kClockSlackMs = 50;
@@ -195,6 +197,42 @@ Result<StoredSnapshot> StoredSnapshot::Take(const SnapshotStore& store, int agen
   TRY(taken.Make(key));
   taken.RemoveOthers(key);
   TRY(taken.Copy({agent_dir_fd, subtree, bounds}, before));
+  return taken;
+}
+
+void StoredSnapshot::Tidy(int store_fd) {
+  StoredSnapshot none;
+  Result<UniqueFd> store = sys::Duplicate(store_fd);
+  if (!store.ok()) return;
+  none.store_ = std::move(store).value();
+  none.RemoveOthers("");
+}
+
+Result<WorkResult> StoredSnapshot::Parts() const {
+  SnapshotRecord record;
+  record.snapshot = content_;
+  WorkResult parts;
+  parts.bytes = Text(is_reused_ ? kYes : kNo, has_record_ ? kYes : kNo, name_, '\n');
+  parts.bytes += EncodeRecord(record);
+  parts.passed.push_back(TRY(sys::Duplicate(directory_.get())));
+  parts.passed.push_back(TRY(sys::Duplicate(tree_.get())));
+  return parts;
+}
+
+Result<StoredSnapshot> StoredSnapshot::FromParts(const SnapshotStore& store, WorkResult parts) {
+  const std::string_view bytes = parts.bytes;
+  const std::size_t line = bytes.find('\n');
+  if (parts.passed.size() != 2 || line == bytes.npos || line < 2)
+    return Error(Kind::kInternal, "the parts of a snapshot came incomplete");
+  StoredSnapshot taken;
+  taken.content_ = std::move(TRY(ParseRecord(bytes.substr(line + 1))).snapshot);
+  taken.store_ = TRY(sys::Duplicate(store.fd));
+  taken.store_path_ = store.path;
+  taken.is_reused_ = bytes[0] == kYes;
+  taken.has_record_ = bytes[1] == kYes;
+  taken.name_ = bytes.substr(2, line - 2);
+  taken.directory_ = std::move(parts.passed[0]);
+  taken.tree_ = std::move(parts.passed[1]);
   return taken;
 }
 

@@ -4,6 +4,7 @@
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/mounts/child_work.h"
 #include "launcher/mounts/snapshot.h"
 
 namespace taskcell::mounts {
@@ -31,6 +32,14 @@ class StoredSnapshot {
   // SnapshotAgentDirectory's; nothing is left after one.
   static Result<StoredSnapshot> Take(const SnapshotStore& store, int agent_dir_fd, Subtree subtree,
                                      const SnapshotBounds& bounds = {});
+
+  // Removes what is of no use in the store any more.
+  static void Tidy(int store_fd);
+
+  // What another process needs to use it as this one does, and that use there. The lock that says
+  // that it is in use goes along.
+  Result<WorkResult> Parts() const;
+  static Result<StoredSnapshot> FromParts(const SnapshotStore& store, WorkResult parts);
 
   StoredSnapshot(StoredSnapshot&&) noexcept = default;
   StoredSnapshot& operator=(StoredSnapshot&&) = delete;

@@ -8,6 +8,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
+#include "launcher/mounts/bounded_snapshot.h"
 #include "launcher/mounts/snapshot.h"
 #include "launcher/native/private_tmpfs.h"
 #include "launcher/sys/entry.h"
@@ -46,7 +47,7 @@ Status AgentSnapshot::MakePlace(const std::string& run_id) {
 }
 
 Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory,
-                                          const std::string& run_id) {
+                                          const std::string& run_id, int stop_fd) {
   std::string intent = Text("--agent-dir '", Printable(agent_directory), "'");
   mounts::PinnedPath pinned =
       TRY(mounts::PinTrustedPath(agent_directory, mounts::TrustIn(::geteuid())).With(intent));
@@ -54,8 +55,9 @@ Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory,
   AgentSnapshot made;
   made.source_ = std::move(pinned.path);
   TRY(made.MakePlace(run_id).With(intent));
-  mounts::Snapshot snapshot =
-      TRY(mounts::SnapshotAgentDirectory(agent.get(), made.root_.get()).With(intent));
+  mounts::Snapshot snapshot = TRY(
+      mounts::SnapshotInTime(agent.get(), made.root_.get(), {mounts::kSnapshotTimeLimit, stop_fd})
+          .With(intent));
   made.warnings_ = std::move(snapshot.warnings);
   if (TRY(sys::ListDirectory(made.root_.get(), kMostEntries)).empty()) {
     made.warnings_.push_back(Text("--agent-dir '", Printable(agent_directory),

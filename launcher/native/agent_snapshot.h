@@ -17,7 +17,9 @@ namespace taskcell::native {
 // missing it is in a private scratch directory for as long as this object lives.
 class AgentSnapshot {
  public:
-  static Result<AgentSnapshot> Make(const std::string& agent_directory, const std::string& run_id);
+  // Copies in a time limit (mounts::SnapshotInTime); `stop_fd` as there.
+  static Result<AgentSnapshot> Make(const std::string& agent_directory, const std::string& run_id,
+                                    int stop_fd);
 
   AgentSnapshot(AgentSnapshot&&) noexcept = default;
   AgentSnapshot& operator=(AgentSnapshot&&) = delete;

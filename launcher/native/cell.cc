@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <optional>
 
@@ -18,6 +19,7 @@
 #include "launcher/native/source_walk.h"
 #include "launcher/native/stage.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/poll.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/socket.h"
 
@@ -32,7 +34,8 @@ constexpr uint64_t kNamespaces =
 class Build {
  public:
   // Clones the child, into the cgroup `cgroup_fd` or (-1) none, and writes its id maps.
-  static Result<Build> Start(ChildOrders orders, int cgroup_fd);
+  // Waiting ends as soon as `stop_fd` is readable.
+  static Result<Build> Start(ChildOrders orders, int cgroup_fd, int stop_fd);
 
   // Hands the cgroup over.
   void Give(const cgroup::RunCgroup& cgroup, bool with_unified);
@@ -50,13 +53,18 @@ class Build {
   bool keyring_stays() const { return keyring_stays_; }
 
  private:
-  Build(sys::Child child, UniqueFd channel, UniqueFd reports)
-      : child_(std::move(child)), channel_(std::move(channel)), reports_(std::move(reports)) {}
+  Build(sys::Child child, UniqueFd channel, UniqueFd reports, int stop_fd)
+      : child_(std::move(child)),
+        channel_(std::move(channel)),
+        reports_(std::move(reports)),
+        stop_fd_(stop_fd) {}
+  Status AwaitReport() const;
   Status ReadReports(bool trial);
 
   sys::Child child_;
   UniqueFd channel_;
   UniqueFd reports_;
+  int stop_fd_;
   Status handed_ = Ok();
   bool proc_is_subset_ = false;
   bool keyring_stays_ = false;
@@ -109,7 +117,7 @@ Status CheckRoot(const cell::CellPlan& plan, const OutsideIds& outside) {
   return CheckRootDirectory(root.get(), plan.root_source, outside).With("root directory");
 }
 
-Result<Build> Build::Start(ChildOrders orders, int cgroup_fd) {
+Result<Build> Build::Start(ChildOrders orders, int cgroup_fd, int stop_fd) {
   sys::Pipe report = TRY(sys::MakePipe());
   sys::SocketPair channel = TRY(sys::MakePacketPair());
   orders.report = report.write_end.get();
@@ -126,7 +134,8 @@ Result<Build> Build::Start(ChildOrders orders, int cgroup_fd) {
     report.read_end.Reset();
     RunChild(orders);
   }
-  Build build(std::move(cloned->child), std::move(channel.first), std::move(report.read_end));
+  Build build(std::move(cloned->child), std::move(channel.first), std::move(report.read_end),
+              stop_fd);
   if (orders.outside.way == MapWay::kOwn) return build;
   Status written = WriteIdMaps(build.child_.pid(), *orders.plan, orders.outside);
   if (!written.ok()) return ExplainNamespaceFault(std::move(written).error().With("id maps"));
@@ -160,12 +169,22 @@ bool IsForWantOfMountCalls(const ChildReport& report) {
   return mounting && (report.err == ENOSYS || report.err == EPERM);
 }
 
+// What it does may take its time: a file system that does not answer has no limit of its own.
+Status Build::AwaitReport() const {
+  std::array<struct pollfd, 2> wait = {{{reports_.get(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
+  TRY(sys::PollAll(wait, -1));
+  if (wait[0].revents != 0 || wait[1].revents == 0) return Ok();
+  return Error(Kind::kSystem, "the cell was no longer wanted while it was made", ECANCELED)
+      .Coded("stopped");
+}
+
 // Reads the child's reports until it executed taskcell-init or gave up.
 Status Build::ReadReports(bool trial) {
   bool ready = false;
   while (true) {
     ChildReport report;
     std::span<char> bytes(reinterpret_cast<char*>(&report), sizeof report);
+    TRY(AwaitReport());
     std::size_t got = TRY(sys::Read(reports_.get(), bytes));
     if (got == 0) break;
     if (got != sizeof report) return Error(Kind::kInternal, "a cut report from the cell's child");
@@ -240,15 +259,15 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   std::optional<Result<cgroup::RunCgroup>> cgroup;
   if (!afterwards) cgroup.emplace(MakeUnified(orders));
   int cgroup_fd = cgroup && cgroup->ok() ? cgroup->value().clone_fd() : -1;
-  Result<Build> build = Build::Start(child, cgroup_fd);
+  Result<Build> build = Build::Start(child, cgroup_fd, orders.stop_fd);
   if (!build.ok() && cgroup_fd >= 0 && MayLackBirthInCgroup(build.error())) {
     cgroup_fd = -1;  // the child walks in by itself
-    build = Build::Start(child, cgroup_fd);
+    build = Build::Start(child, cgroup_fd, orders.stop_fd);
   }
   if (!build.ok()) {
     if (std::optional<OutsideIds> other = OtherWay(orders.user_namespace, child.outside)) {
       child.outside = *other;
-      build = Build::Start(child, cgroup_fd);
+      build = Build::Start(child, cgroup_fd, orders.stop_fd);
     }
   }
   if (!build.ok()) return std::move(build).error();
@@ -258,7 +277,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   Status finished = cgroup->ok() ? build->Finish() : build->Try();
   if (!finished.ok() && build->lacks_mount_calls()) {
     child.classic_mounts = true;
-    build = TRY(Build::Start(child, cgroup_fd));
+    build = TRY(Build::Start(child, cgroup_fd, orders.stop_fd));
     if (cgroup->ok()) build->Give(cgroup->value(), cgroup_fd < 0);
     finished = cgroup->ok() ? build->Finish() : build->Try();
   }

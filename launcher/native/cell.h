@@ -20,9 +20,10 @@ struct CellOrders {
   const cell::CellPlan* plan = nullptr;
   const std::vector<DetachedMount>* detached = nullptr;  // of the plan's mounts, those made already
   UserNamespaceMode user_namespace = UserNamespaceMode::kAuto;
-  int init = -1;                                  // taskcell-init, O_PATH
-  UniqueFd gate;                                  // the end init gets; consumed
-  const sigset_t* signal_mask = nullptr;          // the mask init starts with
+  int init = -1;                          // taskcell-init, O_PATH
+  UniqueFd gate;                          // the end init gets; consumed
+  const sigset_t* signal_mask = nullptr;  // the mask init starts with
+  int stop_fd = -1;  // readable: the cell is no longer wanted (code stopped); -1: never
   cell::JobStdio stdio = cell::JobStdio::kRelay;  // what the job will ask for
   int output = -1;  // what the cell gets as 1 and 2; -1: the caller's own
   int errors = -1;

@@ -2,11 +2,13 @@
 
 #include <poll.h>
 
+#include <array>
 #include <cerrno>
 #include <span>
 #include <utility>
 
 #include "launcher/base/text.h"
+#include "launcher/sys/poll.h"
 #include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
 
@@ -27,7 +29,12 @@ Result<cell::FrameReader::Message> GateClient::ReceiveInTime(UniqueFd* passed) {
   while (true) {
     uint64_t now = sys::MonotonicUs();
     int left_ms = now < deadline ? static_cast<int>((deadline - now) / 1000) + 1 : 0;
-    if (TRY(sys::Poll(gate_.get(), POLLIN, left_ms)) == 0) {
+    std::array<struct pollfd, 2> wait = {{{gate_.get(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
+    const int ready = TRY(sys::PollAll(wait, left_ms));
+    if (wait[1].revents != 0)
+      return Error(Kind::kSystem, "the cell was no longer wanted when it was to attest", ECANCELED)
+          .Coded("stopped");
+    if (ready == 0) {
       return Error(Kind::kViolation,
                    Text("no attestation from the cell within ", kAttestationTimeoutMs, " ms"),
                    ETIMEDOUT);

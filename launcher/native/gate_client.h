@@ -18,7 +18,9 @@ inline constexpr int kAttestationTimeoutMs = 10'000;
 // back. Nothing of the cell is believed beyond its own run.
 class GateClient {
  public:
-  explicit GateClient(UniqueFd gate) : gate_(std::move(gate)) {}
+  // Where `stop_fd` is readable, an attestation is no longer waited for (code stopped); -1: never.
+  explicit GateClient(UniqueFd gate, int stop_fd = -1)
+      : gate_(std::move(gate)), stop_fd_(stop_fd) {}
 
   int fd() const { return gate_.get(); }
 
@@ -43,6 +45,7 @@ class GateClient {
   Status Send(cell::FrameType type, std::string_view payload);
 
   UniqueFd gate_;
+  int stop_fd_;
   cell::FrameReader reader_;
   cell::FrameWriter writer_;
   // As large as a packet may be; only what is received into is ever touched.

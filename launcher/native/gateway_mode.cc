@@ -9,6 +9,7 @@
 
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
+#include "launcher/mounts/bounded_snapshot.h"
 #include "launcher/native/cell.h"
 #include "launcher/native/message.h"
 #include "launcher/native/own_program.h"
@@ -98,6 +99,7 @@ Status Serve(const Options& options, int status_fd) {
   orders.init = init.fd.get();
   orders.gate = std::move(gate);
   orders.signal_mask = &signals.mask_before;
+  orders.stop_fd = signals.fd.get();
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
   TRY(sys::SetNotDumpable());
   TRY(PutMade(status_fd, cell));
@@ -120,6 +122,14 @@ int RunForGateway(const Options& options) {
   Status served = Serve(options, status->get());
   if (served.ok()) return 0;
   if (!PutFailed(status->get(), served.error()).ok()) PrintMessage(served.error());
+  return kExitFailed;
+}
+
+int SnapshotForGateway(int socket) {
+  Result<UniqueFd> taken = Adopt(socket);
+  Status served = taken.ok() ? mounts::ServeSnapshot(taken->get()) : std::move(taken).error();
+  if (served.ok()) return 0;
+  PrintMessage(served.error());
   return kExitFailed;
 }
 

@@ -14,4 +14,7 @@ namespace taskcell::native {
 // whole cell is killed. Returns the exit status: 0 when a cell was made, else 125.
 int RunForGateway(const Options& options);
 
+// mounts::ServeSnapshot on this socket. Returns the exit status: 0 when it was answered.
+int SnapshotForGateway(int socket);
+
 }  // namespace taskcell::native

@@ -60,8 +60,31 @@ int FilesTimeoutMs(uint64_t timeout_ms) {
   return static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX));
 }
 
-Result<Finished> Launch(const LaunchRequest& request, const Options& options,
-                        const sys::CaughtSignals& signals, DataFiles& files) {
+// What the caller sends, by two descriptors.
+struct Signals {
+  sys::CaughtSignals caught;  // all, to be taken from
+  UniqueFd ending;            // readable while one that ends the launch waits
+};
+
+Result<Signals> CatchAll(bool terminal) {
+  Signals signals;
+  signals.caught = TRY(sys::CatchSignals(kPassedSignals));
+  signals.ending = std::move(signals.caught.fd);
+  signals.caught.fd = std::move(
+      TRY(terminal ? sys::CatchSignals(kSignalsAtTerminal) : sys::CatchSignals(kPassedSignals)).fd);
+  return signals;
+}
+
+// There is no program yet to pass it to. 0: none came.
+Result<int> TakeEndingSignal(int fd) {
+  int signal = TRY(sys::TakeSignal(fd));
+  while (signal == SIGWINCH) signal = TRY(sys::TakeSignal(fd));
+  return signal;
+}
+
+Result<Finished> Launch(const LaunchRequest& request, const Options& options, const Signals& caught,
+                        DataFiles& files) {
+  const sys::CaughtSignals& signals = caught.caught;
   OwnProgram init = TRY(OpenOwnProgram(kInitName));
   sys::SocketPair gate = TRY(sys::MakePacketPair());
   CellOrders orders;
@@ -71,6 +94,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   orders.init = init.fd.get();
   orders.gate = std::move(gate.second);
   orders.signal_mask = &signals.mask_before;
+  orders.stop_fd = caught.ending.get();
   orders.stdio = request.job.stdio;
   orders.cgroup_parent = options.cgroup_parent;
   Streams streams = TRY(Streams::Make(options.output_bytes, options.terminal));
@@ -81,7 +105,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.
   TRY(sys::SetNotDumpable());
-  GateClient client(std::move(gate.first));
+  GateClient client(std::move(gate.first), caught.ending.get());
   streams.CloseJobEnds();
   if (options.terminal) {
     UniqueFd master = TRY(client.ReceiveTerminal());
@@ -92,11 +116,8 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   files.RemoveNames();  // not earlier: what is mounted is compared as a file that is there
   Finished finished;
   finished.plan = request.plan;
-  const int early = TRY(sys::TakeSignal(signals.fd.get()));
-  if (early != 0 && early != SIGWINCH) {  // there is no program yet to pass it to
-    finished.outcome.exit.signal = early;
-    return finished;
-  }
+  finished.outcome.exit.signal = TRY(TakeEndingSignal(signals.fd.get()));
+  if (finished.outcome.exit.signal != 0) return finished;
   cell::Job job = request.job;
   job.foreground = terminal.is_ours() && !options.terminal;
   job.ignored_signals = signals.ignored;
@@ -111,30 +132,41 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options,
   return finished;
 }
 
+Result<Finished> RunRequest(LaunchRequest& request, const Options& options,
+                            const std::string& run_id, const Signals& signals, DataFiles& files) {
+  std::optional<AgentSnapshot> snapshot;
+  if (!options.agent_directory.empty()) {
+    snapshot.emplace(
+        TRY(AgentSnapshot::Make(options.agent_directory, run_id, signals.ending.get())));
+    for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
+    TRY(snapshot->AddTo(request));
+  }
+  TRY(cell::CheckPlan(request.plan));
+  return Launch(request, options, signals, files);
+}
+
 }  // namespace
 
 Result<Finished> RunInCell(const Options& options) {
-  // Before signals are caught: what waits for a descriptor's end is ended by them.
+  // Before signals are caught: what waits for a descriptor's end, or for a file system, is ended by
+  // them.
   std::vector<DataFile> contents =
       TRY(DataFiles::Read(options.files, FilesTimeoutMs(options.time_limit.timeout_ms)));
-  sys::CaughtSignals signals = TRY(options.terminal ? sys::CatchSignals(kSignalsAtTerminal)
-                                                    : sys::CatchSignals(kPassedSignals));
   std::string run_id = TRY(MakeRunId());
   LaunchRequest request = TRY(MakeRequest(options, run_id, TermOfCaller()));
+  const Signals signals = TRY(CatchAll(options.terminal));
   if (!options.seccomp.empty()) {
     request.plan.filter = TRY(
         CompileProfile(options.seccomp).With(Text("--seccomp '", Printable(options.seccomp), "'")));
   }
   DataFiles files = TRY(DataFiles::Make(std::move(contents), run_id));
   TRY(files.AddTo(request));
-  std::optional<AgentSnapshot> snapshot;
-  if (!options.agent_directory.empty()) {
-    snapshot.emplace(TRY(AgentSnapshot::Make(options.agent_directory, run_id)));
-    for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
-    TRY(snapshot->AddTo(request));
-  }
-  TRY(cell::CheckPlan(request.plan));
-  return Launch(request, options, signals, files);
+  Result<Finished> finished = RunRequest(request, options, run_id, signals, files);
+  if (finished.ok() || finished.error().code != "stopped") return finished;
+  Finished early;
+  early.plan = request.plan;
+  early.outcome.exit.signal = TRY(TakeEndingSignal(signals.caught.fd.get()));
+  return early;
 }
 
 }  // namespace taskcell::native

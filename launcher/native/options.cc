@@ -49,6 +49,7 @@ enum Letter : int {
   kPlanFd,
   kGateFd,
   kStatusFd,
+  kSnapshotFd,
   kCheck,
   kHelp,
   kVersion,
@@ -91,6 +92,7 @@ constexpr struct option kLong[] = {
     {"plan-fd", required_argument, nullptr, kPlanFd},
     {"gate-fd", required_argument, nullptr, kGateFd},
     {"status-fd", required_argument, nullptr, kStatusFd},
+    {"snapshot-fd", required_argument, nullptr, kSnapshotFd},
     {"check", no_argument, nullptr, kCheck},
     {"help", no_argument, nullptr, kHelp},
     {"version", no_argument, nullptr, kVersion},
@@ -158,7 +160,8 @@ Status TakeGateway(int letter, std::string_view value, Options& options) {
   if (letter == kPlanFd) options.plan_fd = fd;
   if (letter == kGateFd) options.gate_fd = fd;
   if (letter == kStatusFd) options.status_fd = fd;
-  options.mode = Options::Mode::kGateway;
+  if (letter == kSnapshotFd) options.snapshot_fd = fd;
+  options.mode = letter == kSnapshotFd ? Options::Mode::kSnapshot : Options::Mode::kGateway;
   return Ok();
 }
 
@@ -271,6 +274,7 @@ Status Take(int letter, std::string_view value, Options& options) {
     case kPlanFd:
     case kGateFd:
     case kStatusFd:
+    case kSnapshotFd:
       return TakeGateway(letter, value, options);
     default:
       return TakeLimit(letter, value, options);
@@ -290,6 +294,11 @@ Status CheckFiles(const std::vector<FileOption>& files) {
 }
 
 Status CheckTogether(const Options& options) {
+  if (options.snapshot_fd >= 0) {
+    if (options.mode == Options::Mode::kSnapshot && options.plan_fd < 0 && options.command.empty())
+      return Ok();
+    return Usage("--snapshot-fd goes with no other option and no program");
+  }
   if (options.mode == Options::Mode::kGateway) {
     if (options.plan_fd < 0 || options.gate_fd < 0 || options.status_fd < 0)
       return Usage("--plan-fd, --gate-fd and --status-fd go together");

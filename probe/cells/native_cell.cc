@@ -13,6 +13,7 @@
 #include "launcher/cgroup/observe.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/other_process.h"
+#include "launcher/sys/poll.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::probe {
@@ -37,16 +38,16 @@ Error Failed(const LaunchStatus& status) {
 
 }  // namespace
 
-Result<std::unique_ptr<RunningCell>> NativeCell::Make(cell::CellPlan plan,
-                                                      const CellPlaces& places) {
+Result<std::unique_ptr<RunningCell>> NativeCell::Make(cell::CellPlan plan, const CellPlaces& places,
+                                                      int cancel_fd) {
   Status sound = cell::CheckPlan(plan);
   if (!sound.ok()) return std::move(sound).error().Coded("container_refused");
   std::unique_ptr<NativeCell> made(new NativeCell(std::move(plan)));
-  Status launched = made->Launch(places);
+  Status launched = made->Launch(places, cancel_fd);
   if (launched.ok()) return std::unique_ptr<RunningCell>(std::move(made));
   Error error = std::move(launched).error();
   if (error.code.empty()) error.code = "container_create_failed";
-  Status removed = made->Remove();
+  Status removed = error.code == "stopped" ? made->EndLauncher() : made->Remove();
   if (!removed.ok()) error.text += Text("; and left behind: ", removed.error().text);
   return error;
 }
@@ -55,7 +56,7 @@ NativeCell::~NativeCell() {
   (void)Remove();  // ignoring: the next launch of this user removes a dead run's cgroup
 }
 
-Status NativeCell::Launch(const CellPlaces& places) {
+Status NativeCell::Launch(const CellPlaces& places, int cancel_fd) {
   UniqueFd plan_file = TRY(PlanFile(plan_));
   auto gate = TRY(sys::MakePacketPair());
   auto status = TRY(sys::MakePipe());
@@ -72,7 +73,7 @@ Status NativeCell::Launch(const CellPlaces& places) {
   gate.second.Reset();
   status.write_end.Reset();
 
-  LaunchStatus made = TRY(ReadStatus(Clock::now() + kLaunchTimeout));
+  LaunchStatus made = TRY(ReadStatus(Clock::now() + kLaunchTimeout, cancel_fd));
   if (made.event == LaunchStatus::Event::kFailed) return Failed(made);
   if (made.event != LaunchStatus::Event::kMade)
     return Error(Kind::kSystem, "taskcell-launch ended before it made the cell");
@@ -88,7 +89,7 @@ Status NativeCell::Launch(const CellPlaces& places) {
   return Ok();
 }
 
-Result<LaunchStatus> NativeCell::ReadStatus(Clock::time_point deadline) {
+Result<LaunchStatus> NativeCell::ReadStatus(Clock::time_point deadline, int cancel_fd) {
   while (true) {
     std::size_t end = unread_.find('\n');
     if (end != std::string::npos) {
@@ -100,7 +101,12 @@ Result<LaunchStatus> NativeCell::ReadStatus(Clock::time_point deadline) {
       return Error(Kind::kViolation, "taskcell-launch's status line is too long");
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     auto wait_ms = static_cast<int>(std::max<int64_t>(left, 0));
-    if (TRY(sys::Poll(status_.get(), POLLIN, wait_ms)) == 0)
+    std::array<struct pollfd, 2> wait = {{{status_.get(), POLLIN, 0}, {cancel_fd, POLLIN, 0}}};
+    const int ready = TRY(sys::PollAll(wait, wait_ms));
+    if (wait[1].revents != 0)
+      return Error(Kind::kSystem, "the cell is no longer waited for, as asked", ECANCELED)
+          .Coded("stopped");
+    if (ready == 0)
       return Error(Kind::kSystem, "taskcell-launch did not report in time", ETIMEDOUT);
     std::array<char, 4096> chunk;
     std::size_t got = TRY(sys::Read(status_.get(), chunk));
@@ -126,9 +132,9 @@ Status NativeCell::Kill() {
 }
 
 // Waits for the launcher, which removes the cgroup when the cell is gone.
-Status NativeCell::AwaitEnd() {
+Status NativeCell::AwaitEnd(std::chrono::milliseconds limit) {
   if (!launcher_.valid()) return Ok();
-  auto timeout_ms = static_cast<int>(kLaunchEndTimeout.count());
+  auto timeout_ms = static_cast<int>(limit.count());
   if (TRY(sys::Poll(launcher_.pidfd(), POLLIN, timeout_ms)) == 0) {
     launcher_ = sys::Child();  // kills and reaps
     return Error(Kind::kSystem, Text("taskcell-launch did not end within ", timeout_ms,
@@ -142,7 +148,14 @@ Status NativeCell::AwaitEnd() {
 Status NativeCell::Remove() {
   gate_.Reset();  // init sees the end and kills what it started
   TRY(Kill());
-  return AwaitEnd();
+  return AwaitEnd(kLaunchEndTimeout);
+}
+
+// Of a launcher that is still making the cell: it undoes what it has made so far.
+Status NativeCell::EndLauncher() {
+  gate_.Reset();
+  (void)launcher_.Signal(SIGTERM);  // ignoring: ESRCH, it has ended by itself
+  return AwaitEnd(kLaunchFarewell);
 }
 
 }  // namespace taskcell::probe

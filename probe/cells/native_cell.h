@@ -14,11 +14,16 @@ namespace taskcell::probe {
 // How long taskcell-launch may take until the cell stands, and to clean up after the cell ended.
 inline constexpr std::chrono::milliseconds kLaunchTimeout{10000};
 inline constexpr std::chrono::milliseconds kLaunchEndTimeout{10000};
+// To clean up where the cell is not there yet and is no longer wanted.
+inline constexpr std::chrono::milliseconds kLaunchFarewell{2000};
 
 // One cell under one taskcell-launch process, which dies with this process.
 class NativeCell final : public RunningCell {
  public:
-  static Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan, const CellPlaces& places);
+  // As soon as `cancel_fd` (-1: never) is readable or its other end is gone, the cell is no longer
+  // waited for: an Error with the code stopped.
+  static Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan, const CellPlaces& places,
+                                                   int cancel_fd = -1);
   ~NativeCell() override;
 
   const cell::CellPlan& plan() const override { return plan_; }
@@ -35,9 +40,10 @@ class NativeCell final : public RunningCell {
 
   explicit NativeCell(cell::CellPlan plan) : plan_(std::move(plan)) {}
 
-  Status Launch(const CellPlaces& places);
-  Result<LaunchStatus> ReadStatus(Clock::time_point deadline);
-  Status AwaitEnd();
+  Status Launch(const CellPlaces& places, int cancel_fd);
+  Result<LaunchStatus> ReadStatus(Clock::time_point deadline, int cancel_fd);
+  Status EndLauncher();
+  Status AwaitEnd(std::chrono::milliseconds limit);
 
   cell::CellPlan plan_;
   sys::Child launcher_;

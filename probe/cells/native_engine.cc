@@ -38,7 +38,7 @@ Result<CellIds> NativeEngine::ChooseIds(const std::string& /*run_id*/) {
 Result<std::unique_ptr<RunningCell>> NativeEngine::Make(cell::CellPlan plan,
                                                         const CellPlaces& places) {
   TRY(RefuseRootIds(plan.uid, plan.gid));
-  return NativeCell::Make(std::move(plan), places);
+  return NativeCell::Make(std::move(plan), places, cancel_fd_);
 }
 
 }  // namespace taskcell::probe

@@ -10,6 +10,9 @@ namespace taskcell::probe {
 // Cells made by taskcell-launch on this host: no daemon, no images.
 class NativeEngine : public CellEngine {
  public:
+  // As DockerEngine::CancelOn.
+  void CancelOn(int fd) { cancel_fd_ = fd; }
+
   cell::Engine kind() const override { return cell::Engine::kNative; }
   std::string Name() const override { return "native"; }
   Status CheckReachable() override { return Ok(); }
@@ -19,6 +22,9 @@ class NativeEngine : public CellEngine {
   // newuidmap is there, else to the gateway's own.
   Result<CellIds> ChooseIds(const std::string& run_id) override;
   Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan, const CellPlaces& places) override;
+
+ private:
+  int cancel_fd_ = -1;
 };
 
 }  // namespace taskcell::probe

@@ -1,7 +1,8 @@
 // How long a snapshot of an agent directory takes: 2,000 files and 8 MiB, one of them changed since
-// the last one, and none. Usage: taskcell-bench-snapshot DIR [ROUNDS]; works below DIR, which must
-// not exist, and leaves it.
+// the last one, and none, taken as the gateway takes them. Usage: taskcell-bench-snapshot LAUNCHER
+// DIR [ROUNDS]; works below DIR, which must not exist, and leaves it.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #include <vector>
 
 #include "launcher/base/text.h"
-#include "launcher/mounts/stored_snapshot.h"
+#include "launcher/mounts/bounded_snapshot.h"
 #include "launcher/sys/file.h"
 #include "tests/bench/measure.h"
 
@@ -51,25 +52,37 @@ struct Took {
   double cpu = -1;
 };
 
-double Now(clockid_t clock) {
+double Now() {
   struct timespec now = {};
-  (void)::clock_gettime(clock, &now);
+  (void)::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
+// Of this process and of those it has waited for.
+double CpuTime() {
+  double ms = 0;
+  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    struct rusage used = {};
+    (void)::getrusage(who, &used);
+    for (const struct timeval& part : {used.ru_utime, used.ru_stime})
+      ms += static_cast<double>(part.tv_sec) * 1e3 + static_cast<double>(part.tv_usec) / 1e3;
+  }
+  return ms;
+}
+
 // What one snapshot takes; -1 where it is not of the kind wanted.
-Took Measure(const std::string& top, bool reused) {
+Took Measure(const std::string& launcher, const std::string& top, bool reused) {
   UniqueFd store = sys::Open(top + "/store", O_RDONLY | O_DIRECTORY).value();
   UniqueFd agent = sys::Open(top + "/agent", O_RDONLY | O_DIRECTORY).value();
-  const Took begun = {Now(CLOCK_MONOTONIC), Now(CLOCK_PROCESS_CPUTIME_ID)};
-  Result<mounts::StoredSnapshot> taken = mounts::StoredSnapshot::Take(
-      {store.get(), top + "/store"}, agent.get(), mounts::Subtree::kPrune);
-  const Took took = {Now(CLOCK_MONOTONIC) - begun.wall, Now(CLOCK_PROCESS_CPUTIME_ID) - begun.cpu};
+  const Took begun = {Now(), CpuTime()};
+  Result<mounts::StoredSnapshot> taken = mounts::TakeInTime(
+      launcher, {store.get(), top + "/store"}, agent.get(), mounts::Subtree::kPrune, {});
+  const Took took = {Now() - begun.wall, CpuTime() - begun.cpu};
   if (!taken.ok() || taken->is_reused() != reused || !taken->Release(true).ok()) return {};
   return took;
 }
 
-int Main(const std::string& top, int rounds) {
+int Main(const std::string& launcher, const std::string& top, int rounds) {
   constexpr useconds_t kSettleUs = 150'000;
   if (!MakeAgent(top)) {
     std::perror(top.c_str());
@@ -86,7 +99,7 @@ int Main(const std::string& top, int rounds) {
     if (!Write(FileName(top, round % kFiles), static_cast<char>('b' + round % 24))) return 1;
     (void)::usleep(kSettleUs);
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      const Took took = Measure(top, row == 1);
+      const Took took = Measure(launcher, top, row == 1);
       if (took.wall < 0) {
         std::fputs("taskcell-bench-snapshot: a snapshot was not what it should be\n", stderr);
         return 1;
@@ -107,7 +120,7 @@ int Main(const std::string& top, int rounds) {
 }  // namespace taskcell::bench
 
 int main(int argc, char** argv) {
-  if (argc < 2) return 2;
+  if (argc < 3) return 2;
   constexpr int kRounds = 20;
-  return taskcell::bench::Main(argv[1], argc > 2 ? std::atoi(argv[2]) : kRounds);
+  return taskcell::bench::Main(argv[1], argv[2], argc > 3 ? std::atoi(argv[3]) : kRounds);
 }

@@ -128,4 +128,4 @@ fi
 walk=$(mktemp -d /var/tmp/taskcell-bench.XXXXXX)
 trap 'rm -rf "$walk"; finish' EXIT
 "$build/tests/taskcell-bench-walk" "$build/bin" "$walk/tree"
-"$build/tests/taskcell-bench-snapshot" "$walk/snapshot"
+"$build/tests/taskcell-bench-snapshot" "$build/bin/taskcell-launch" "$walk/snapshot"

@@ -2,8 +2,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <linux/fs.h>
-#include <linux/fuse.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -17,6 +15,7 @@
 #include "launcher/sys/file.h"
 #include "probe/mounts/inspector.h"
 #include "tests/support/access_list.h"
+#include "tests/support/hung_files.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
 namespace taskcell::test {
@@ -47,9 +46,7 @@ class MountsProgramTest : public TreeTest {
   }
   // In the child: a mount namespace of its own.
   static void OwnMounts() {
-    if (::unshare(CLONE_NEWNS) != 0 ||
-        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-      ::_exit(91);
+    if (!EnterOwnMounts()) ::_exit(91);
   }
   static void Bind(const std::string& from, const std::string& to) {
     if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) ::_exit(92);
@@ -160,18 +157,7 @@ TEST_F(MountsProgramTest, AFileSystemThatHangsEndsTheAuditAndNotTheOtherWayRound
     std::string options = Text("fd=", fd, ",rootmode=40000,user_id=0,group_id=0");
     if (fd < 0 || ::mount("fuse", At("tree/hung").c_str(), "fuse", 0, options.c_str()) != 0)
       ::_exit(93);
-    char request[FUSE_MIN_READ_BUFFER];
-    if (::read(fd, request, sizeof request) < 0) ::_exit(94);
-    struct {
-      struct fuse_out_header header;
-      struct fuse_init_out body;
-    } answer = {};
-    answer.header.len = sizeof answer;
-    answer.header.unique = reinterpret_cast<struct fuse_in_header*>(request)->unique;
-    answer.body.major = FUSE_KERNEL_VERSION;
-    answer.body.minor = FUSE_KERNEL_MINOR_VERSION;
-    answer.body.max_write = 4096;
-    if (::write(fd, &answer, sizeof answer) < 0) ::_exit(95);
+    if (!AnswerFuseInit(fd)) ::_exit(94);
   };
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();

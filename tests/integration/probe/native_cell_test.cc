@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "launcher/base/text.h"
 #include "launcher/cgroup/events.h"
+#include "launcher/sys/file.h"
 #include "probe/cells/native_engine.h"
 #include "tests/support/as_test_user.h"
 #include "tests/support/cell_session.h"
@@ -130,6 +133,28 @@ TEST_F(NativeCellTest, KillEndsACellWhoseJobRuns) {
   ASSERT_TRUE(end.ok()) << end.error().text;
   EXPECT_EQ(end->outcome, JobOutcome::kGateClosed);
   EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+// A launcher that ends when asked, and one that is deaf.
+TEST_F(NativeCellTest, ACellNobodyWantsAnyMoreIsNotWaitedFor) {
+  for (const char* script : {"exec sleep 60", "trap '' TERM; sleep 60 & wait; wait"}) {
+    launch_ = tools_ + "/slow";
+    std::ofstream(launch_) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(launch_, std::filesystem::perms::owner_all);
+    sys::Pipe stop = sys::MakePipe().value();
+    engine_.CancelOn(stop.read_end.get());
+    const auto begun = std::chrono::steady_clock::now();
+    std::thread canceller([&stop] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      stop.write_end.Reset();
+    });
+    auto made = Make(Plan());
+    canceller.join();
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, "stopped") << made.error().text;
+    EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(200));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(6));
+  }
 }
 
 TEST_F(NativeCellTest, TheDestructorLeavesNothing) {

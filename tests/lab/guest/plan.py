@@ -54,7 +54,8 @@ _ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs
 _BRIEFLY_ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "maze") for program in (
     Program("unit_launcher_mounts", ("tmp_on", kind), ":".join([
         "SnapshotTest.HardLinks*", "SnapshotLinksTest.SymbolicLinks*", "SnapshotLinksTest.FilesWithAll*",
-        "SnapshotLinksTest.AMountOver*", "PathCasesTest.ASubvolume*", "StoredSnapshotTest.ACopyInTheMiddle*"]) + _unless_held(kind)),
+        "SnapshotLinksTest.AMountOver*", "PathCasesTest.ASubvolume*", "BoundedSnapshotTest.AWriteThatIsHeld*",
+        "StoredSnapshotTest.ACopyInTheMiddle*"]) + _unless_held(kind)),
     Program("unit_probe_mounts", ("tmp_on", kind), "AuditTest.HardLinksThat*:AuditTest.EverySymbolicLink*")))
 
 # What needs no more of a host than busybox; elsewhere only what needs more is run.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cell/compare.h"
@@ -17,6 +18,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/socket.h"
+#include "tests/support/hung_files.h"
 #include "tests/support/launch.h"
 
 namespace taskcell::test {
@@ -127,6 +129,29 @@ TEST_F(GatewayModeTest, EndsTheCellOnSigterm) {
   ASSERT_TRUE(started.launcher.Signal(SIGTERM).ok());
   EXPECT_THAT(started.Line(), HasSubstr(R"("signal":9)"));
   EXPECT_EQ(started.launcher.Wait().value().status, 0);
+}
+
+// The cell's child waits for a source of a mount that does not answer; nothing else has a limit.
+TEST_F(GatewayModeTest, SigtermEndsItWhileTheCellIsMadeAndLeavesNothing) {
+  TASKCELL_REQUIRE(HasFuse(), kNeedsFuse);
+  const std::string hung = scratch_ + "/hung";
+  std::filesystem::create_directory(hung);
+  cell::CellPlan plan = Plan();
+  plan.mounts.push_back({hung, "/data", cell::EntryKind::kDirectory, 1, 1, false});
+  int status = InChild([&] {
+    if (!EnterOwnMounts()) return 90;
+    const HungFiles files(hung, HungFiles::Answers::kNothing);
+    if (!files.mounted()) return 91;
+    Started started = StartAsUser(cell::EncodePlan(plan));
+    constexpr int kLookMs = 500;
+    if (sys::Poll(started.status.get(), POLLIN, kLookMs).value() != 0) return 1;  // it waits
+    const auto begun = std::chrono::steady_clock::now();
+    if (!started.launcher.Signal(SIGTERM).ok()) return 2;
+    if (started.Line().find(R"("code":"stopped")") == std::string::npos) return 3;
+    if (started.launcher.Wait()->status != 125) return 4;
+    return std::chrono::steady_clock::now() - begun < std::chrono::seconds(5) ? 0 : 5;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(GatewayModeTest, ABadPlanIsAFailedEvent) {

@@ -14,6 +14,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
 #include "tests/support/host_guard.h"
+#include "tests/support/hung_files.h"
 #include "tests/support/kill_at_call.h"
 #include "tests/support/launch.h"
 #include "tests/support/syscall_faults.h"
@@ -142,6 +143,40 @@ TEST_F(InputsTest, ASignalEndsALaunchThatWaitsForADescriptor) {
   };
   Outcome terminated = Launch({"--file=/etc/given:99", "--", "/bin/true"}, options);
   EXPECT_EQ(terminated.status, 128 + SIGTERM) << terminated.err;
+}
+
+// By its own copying child, by the cell's, and by itself, which wait for one that does not answer.
+TEST_F(InputsTest, ASignalEndsALaunchThatWaitsForAFileSystem) {
+  TASKCELL_REQUIRE(HasFuse(), kNeedsFuse);
+  const std::string hung = scratch_ + "/hung";
+  std::filesystem::create_directory(hung);
+  struct Row {
+    std::string option;
+    HungFiles::Answers answers;
+  };
+  for (const Row& row : {Row{"--agent-dir=" + hung, HungFiles::Answers::kRoot},
+                         Row{"--ro=" + hung + ":/data", HungFiles::Answers::kNothing}}) {
+    SCOPED_TRACE(row.option);
+    int status = InChild([&] {
+      if (!EnterOwnMounts()) return 90;
+      const HungFiles files(hung, row.answers);
+      if (!files.mounted()) return 91;
+      RunOptions options;
+      options.in_child = [] {
+        const pid_t self = ::getpid();
+        if (::fork() != 0) return;
+        (void)::usleep(500'000);
+        ::_exit(::kill(self, SIGTERM));
+      };
+      const auto begun = std::chrono::steady_clock::now();
+      const Outcome ran = Launch({row.option, "--", "/bin/true"}, options);
+      const auto took = std::chrono::steady_clock::now() - begun;
+      if (took < std::chrono::milliseconds(400)) return 1;  // it did not wait
+      if (took > std::chrono::seconds(10)) return 2;
+      return ran.status == 128 + SIGTERM ? 0 : 3;
+    });
+    EXPECT_EQ(status, 0);
+  }
 }
 
 // Killed as it enters one of its system calls, and then at a later one, until it comes to no more.

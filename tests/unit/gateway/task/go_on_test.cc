@@ -1,6 +1,7 @@
 // The last moment at which a task can be ended without its job ever existing: the cell is verified,
 // the job not yet handed over.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -23,7 +24,7 @@ class GoOnTest : public RunTaskTest {
     state_.make_cell = [this](const cell::CellPlan& plan) {
       sys::SocketPair pair = sys::MakePacketPair().value();
       first_process_ = std::move(pair.first);
-      Attest(plan, first_process_.get(), change_);
+      if (attests_) Attest(plan, first_process_.get(), change_);
       return std::make_unique<WaitingCell>(plan, std::move(pair.second), on_observe_, change_,
                                            stays_);
     };
@@ -63,6 +64,7 @@ class GoOnTest : public RunTaskTest {
   std::function<void()> on_observe_ = [] {};
   std::function<void(cell::Attestation&)> change_;
   bool stays_ = false;
+  bool attests_ = true;
   UniqueFd first_process_;
   int broker_asked_ = 0;
 };
@@ -79,6 +81,39 @@ TEST_F(GoOnTest, CancelAfterTheVerificationStartsNoJob) {
   TaskAnswer answer = Run();
   EXPECT_EQ(answer.code, "stopped");
   ExpectNoJob(answer);
+}
+
+// Cancels a task 100 ms after its begin, and expects it to end long before what it waits for would.
+void ExpectEndsAtOnce(Surroundings& surroundings, const std::function<TaskAnswer()>& run) {
+  sys::Pipe pipe = sys::MakePipe().value();
+  surroundings.cancel_fd = pipe.read_end.get();
+  std::thread canceller([&pipe] {
+    std::this_thread::sleep_for(milliseconds(100));
+    pipe.write_end.Reset();
+  });
+  const steady_clock::time_point begun = steady_clock::now();
+  const TaskAnswer answer = run();
+  canceller.join();
+  EXPECT_GE(steady_clock::now() - begun, milliseconds(90)) << "control: it waited";
+  EXPECT_LT(steady_clock::now() - begun, milliseconds(5000));
+  EXPECT_EQ(answer.code, "stopped") << answer.message;
+}
+
+TEST_F(GoOnTest, CancelWhileTheCellIsToAttestEndsTheTaskAtOnce) {
+  attests_ = false;
+  ExpectEndsAtOnce(surroundings_, [this] { return Run(); });
+  EXPECT_EQ(broker_asked_, 0);
+  EXPECT_EQ(PacketsReceived(), 0);
+}
+
+TEST_F(GoOnTest, CancelWhileTheAgentDirectoryIsCopiedEndsTheTaskAtOnce) {
+  Put("slow", "#!/bin/sh\nexec sleep 60\n");
+  ASSERT_EQ(::chmod((path_ + "/slow").c_str(), 0755), 0);
+  surroundings_.programs.launch = path_ + "/slow";
+  const std::set<std::string> before = Tree();
+  ExpectEndsAtOnce(surroundings_, [this] { return Run(); });
+  EXPECT_FALSE(state_.plan.has_value());
+  EXPECT_EQ(Tree(), before);
 }
 
 TEST_F(GoOnTest, CallerThatWentAwayCancelsToo) {

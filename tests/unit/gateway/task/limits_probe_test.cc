@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
+#include "tests/support/wait_for.h"
 #include "tests/unit/gateway/task/run_task_fixture.h"
 #include "tests/unit/gateway/task/waiting_cell.h"
 
@@ -25,7 +29,7 @@ class LimitsProbeTest : public RunTaskTest {
       if (deviate_) deviate_(attested);
       if (attests_) {
         Attest(attested, first_process_.get());
-      } else {
+      } else if (!silent_) {
         first_process_.Reset();
       }
       return std::make_unique<WaitingCell>(plan, std::move(pair.second), [] {});
@@ -34,7 +38,8 @@ class LimitsProbeTest : public RunTaskTest {
 
   std::function<void(cell::CellPlan&)> deviate_;
   bool attests_ = true;
-  int cells_ = 0;
+  bool silent_ = false;  // neither attests nor leaves
+  std::atomic<int> cells_ = 0;
   UniqueFd first_process_;
 };
 
@@ -64,6 +69,33 @@ TEST_F(LimitsProbeTest, LimitsThatAreNotInForceAreARefusalThatIsTriedAgain) {
 TEST_F(LimitsProbeTest, ACheckCellThatDoesNotAttestIsARefusal) {
   attests_ = false;
   ExpectRefused("resource_limits_unenforced", "did not finish");
+}
+
+// The one that waits for the other's probe to end, and the one whose check cell says nothing.
+TEST_F(LimitsProbeTest, ACancelEndsTheProbeAndTheWaitForAnothersProbeAtOnce) {
+  attests_ = false;
+  silent_ = true;
+  const Home home = OpenHome(path_).value();
+  const SandboxSettings settings = DefaultSandboxSettings();
+  FakeEngine engine(state_);
+  sys::Pipe first = sys::MakePipe().value();
+  sys::Pipe second = sys::MakePipe().value();
+  const auto begun = std::chrono::steady_clock::now();
+  auto check = [&](const sys::Pipe& pipe) {
+    Status checked =
+        limits_probe_.Check(home, engine, settings, surroundings_.programs, pipe.read_end.get());
+    return checked.ok() ? std::string("passed") : std::string(checked.error().code);
+  };
+  std::string first_code;
+  std::thread probing([&] { first_code = check(first); });
+  EXPECT_TRUE(test::WaitFor([&] { return cells_.load() == 1; }));
+  second.write_end.Reset();
+  EXPECT_EQ(check(second), "stopped");
+  EXPECT_EQ(cells_, 1) << "control: it waited for the other one";
+  first.write_end.Reset();
+  probing.join();
+  EXPECT_EQ(first_code, "stopped");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
 TEST_F(LimitsProbeTest, ARootfulEngineIsNotProbed) {

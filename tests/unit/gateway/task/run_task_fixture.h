@@ -20,6 +20,7 @@
 #include "launcher/base/text.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::gateway {
 
@@ -89,7 +90,7 @@ class RunTaskTest : public testing::Test {
     Agent("a1", "");
     surroundings_.environment = {{"ANTHROPIC_API_KEY", "sk-ant-api03-test"}};
     surroundings_.effective_uid = 1500;
-    surroundings_.programs = {"/bin/true", "/bin/true", "/bin/true"};
+    surroundings_.programs = {"/bin/true", test::Program("taskcell-launch"), "/bin/true"};
     surroundings_.make_engine =
         [this](const TaskcellSettings&) -> Result<std::unique_ptr<probe::CellEngine>> {
       state_.calls.emplace_back("make_engine");

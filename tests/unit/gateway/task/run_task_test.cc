@@ -289,7 +289,7 @@ TEST_F(RunTaskTest, ALinkedCanaryIsNeitherInThePromptNorInTheSnapshot) {
   gateway::Agent agent = FindAgent(home, "a1").value();
   Admission admission;
   admission.engine = std::make_unique<FakeEngine>(state_);
-  PlannedTask task = PlanTask(home, agent, admission, surroundings_.programs, "do it").value();
+  PlannedTask task = PlanTask(home, agent, admission, surroundings_, "do it").value();
   EXPECT_EQ(task.prompt.find(kCanary), std::string::npos);
   EXPECT_NE(task.prompt.find("do it"), std::string::npos) << "control: it is the prompt";
   int files = 0;
@@ -310,9 +310,7 @@ TEST_F(RunTaskTest, ASecondTaskOfAnUnchangedAgentUsesTheSameSnapshot) {
   gateway::Agent agent = FindAgent(home, "a1").value();
   Admission admission;
   admission.engine = std::make_unique<FakeEngine>(state_);
-  auto plan = [&] {
-    return PlanTask(home, agent, admission, surroundings_.programs, "go").value();
-  };
+  auto plan = [&] { return PlanTask(home, agent, admission, surroundings_, "go").value(); };
   PlannedTask first = plan();
   EXPECT_TRUE(first.snapshot.Release(true).ok());
   PlannedTask second = plan();

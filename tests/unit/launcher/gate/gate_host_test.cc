@@ -217,6 +217,44 @@ TEST_F(GateHostTest, SilenceEndsAtTheDeadline) {
   ExpectViolation(arrival.error(), "in time", "cell_mismatch");
 }
 
+// Whatever `wait` waits for, up to a minute, ends at once when the caller no longer wants it.
+void ExpectLeftAtOnce(FakeInit& init, const std::function<Error()>& wait, UniqueFd& stop) {
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    stop.Reset();
+  });
+  const auto before = GateHost::Clock::now();
+  const Error error = wait();
+  canceller.join();
+  EXPECT_GE(GateHost::Clock::now() - before, milliseconds(40)) << "control: it waited";
+  EXPECT_LT(GateHost::Clock::now() - before, std::chrono::seconds(10));
+  EXPECT_EQ(error.code, "stopped") << error.text;
+  while (init.Hear().has_value()) {
+  }  // until the gate is closed: what is left of a job in it may come first
+}
+
+TEST_F(GateHostTest, AnAttestationNobodyWantsAnyMoreIsNotWaitedFor) {
+  auto pair = sys::MakePacketPair().value();
+  auto stop = sys::MakePipe().value();
+  auto host = GateHost::Open(std::move(pair.first), stop.read_end.get()).value();
+  FakeInit init(std::move(pair.second));
+  ExpectLeftAtOnce(
+      init, [&] { return host.Attest(false, In(60'000)).error(); }, stop.write_end);
+}
+
+TEST_F(GateHostTest, AHandOverNobodyWantsAnyMoreIsNotWaitedFor) {
+  auto pair = sys::MakePacketPair().value();
+  auto stop = sys::MakePipe().value();
+  auto host = GateHost::Open(std::move(pair.first), stop.read_end.get()).value();
+  FakeInit init(std::move(pair.second));
+  cell::Job job;
+  job.argv = {"/bin/true"};
+  job.stdio = cell::JobStdio::kRelay;
+  job.input = std::string(4U << 20U, 'p');
+  ExpectLeftAtOnce(
+      init, [&] { return host.HandOver(job, In(60'000)).error(); }, stop.write_end);
+}
+
 TEST_F(GateHostTest, APeerThatLeavesBeforeAttestingIsNamed) {
   init_->Leave();
   auto arrival = host_->Attest(false, In(2000));
