@@ -12,7 +12,8 @@ namespace taskcell::mounts {
 // Snapshots in a time limit that holds whatever the agent directory's file system does: the copying
 // is done in a child process (DoInChild). Errors beyond those of the plain functions: ETIMEDOUT
 // coded agent_dir_unmountable; stopped, as soon as `stop_fd` (-1: never) is readable or its other
-// end is gone; workspace_failed where the process between is at fault. What a child that cannot be killed leaves behind goes with the next snapshot.
+// end is gone; workspace_failed where the process between is at fault. What a child that cannot be
+// killed leaves behind goes with the next snapshot.
 
 // How long one snapshot may take.
 inline constexpr std::chrono::milliseconds kSnapshotTimeLimit{30'000};

@@ -281,49 +281,6 @@ Status Take(int letter, std::string_view value, Options& options) {
   }
 }
 
-Status CheckFiles(const std::vector<FileOption>& files) {
-  for (auto file = files.begin(); file != files.end(); ++file) {
-    auto same = std::find_if(files.begin(), file,
-                             [&](const FileOption& other) { return other.fd == file->fd; });
-    if (same == file) continue;
-    return Usage(Text("--file '", Printable(same->target), "' and '", Printable(file->target),
-                      "' name the same descriptor, ", file->fd,
-                      ", which can be read only once: give each its own"));
-  }
-  return Ok();
-}
-
-Status CheckTogether(const Options& options) {
-  if (options.snapshot_fd >= 0) {
-    if (options.mode == Options::Mode::kSnapshot && options.plan_fd < 0 && options.command.empty())
-      return Ok();
-    return Usage("--snapshot-fd goes with no other option and no program");
-  }
-  if (options.mode == Options::Mode::kGateway) {
-    if (options.plan_fd < 0 || options.gate_fd < 0 || options.status_fd < 0)
-      return Usage("--plan-fd, --gate-fd and --status-fd go together");
-    if (!options.command.empty())
-      return Usage("with --plan-fd the program comes over the gate, not on the command line");
-    return Ok();
-  }
-  if (options.mode == Options::Mode::kCheck && !options.command.empty())
-    return Usage("--check runs a program of its own");
-  if (options.mode == Options::Mode::kCheck && options.terminal)
-    return Usage("--check runs a program of its own that nobody types into: leave --tty out");
-  if (options.mode == Options::Mode::kCheck && !options.rootfs.empty())
-    return Usage(
-        "--check looks at this host, in a cell with the host root: leave --rootfs out, and run a "
-        "program in it to see whether it serves");
-  if (options.mode == Options::Mode::kCheck && !options.report.empty())
-    return Usage("--check writes no report: what it found is on standard output");
-  if (options.host_root && !options.rootfs.empty())
-    return Usage("--host-root and --rootfs are two roots: give one");
-  TRY(CheckFiles(options.files));
-  if (options.mode != Options::Mode::kRun) return Ok();
-  if (options.command.empty()) return Usage("no program given; see taskcell-launch --help");
-  return CheckStrings(options.command, options.environment);
-}
-
 }  // namespace
 
 Result<Options> ParseOptions(int count, char** arguments) {

@@ -77,6 +77,9 @@ std::string FindReportOption(int count, char** arguments);
 // What --help prints.
 extern const char kUsage[];
 
+// Refuses options that do not go together, and a command line without its program. Pure.
+Status CheckTogether(const Options& options);
+
 // Refuses an argument or variable that exec could not take, naming the 128 KiB bound and the way
 // out. Pure.
 Status CheckStrings(const std::vector<std::string>& argv,
