@@ -1,12 +1,19 @@
 #include "launcher/sys/memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
+#include "launcher/sys/file.h"
 
 // The linker's, around what is executed (end(3)).
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
@@ -33,6 +40,48 @@ void ReleaseProgramCode() {
   // One that also holds something else stays.
   const uintptr_t end = reinterpret_cast<uintptr_t>(etext) & ~(page - 1);
   (void)::madvise(__executable_start, end - start, MADV_DONTNEED);  // ignoring: then they stay
+}
+
+namespace {
+
+// One mapping of /proc/PID/smaps (proc(5)).
+struct Mapping {
+  uintptr_t start = 0;
+  uintptr_t end = 0;
+  bool only_of_file = false;  // private, of a file, not to be written
+};
+
+// "start-end perms offset device inode path"; nothing where the line is another one.
+std::optional<Mapping> ParseMapping(std::string_view line) {
+  Mapping mapping;
+  const char* last = line.data() + line.size();
+  auto [dash, start_fault] = std::from_chars(line.data(), last, mapping.start, 16);
+  if (start_fault != std::errc() || dash == last || *dash != '-') return std::nullopt;
+  auto [rest, end_fault] = std::from_chars(dash + 1, last, mapping.end, 16);
+  if (end_fault != std::errc()) return std::nullopt;
+  const std::string_view perms(rest, static_cast<std::size_t>(last - rest));
+  mapping.only_of_file = perms.starts_with(" r") && perms.substr(2, 1) == "-" &&
+                         perms.substr(4, 1) == "p" && perms.find('/') != perms.npos;
+  return mapping;
+}
+
+}  // namespace
+
+void ReleaseFilePages() {
+  constexpr std::size_t kMost = 4U << 20U;
+  Result<std::string> maps = ReadFile(AT_FDCWD, "/proc/self/smaps", kMost);
+  if (!maps.ok()) return;  // then they stay
+  std::optional<Mapping> mapping;
+  for (std::string_view rest = maps.value(); !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (std::optional<Mapping> next = ParseMapping(line)) mapping = next;
+    const bool unwritten = line.starts_with("Anonymous:") && line.ends_with(" 0 kB");
+    if (!unwritten || !mapping || !mapping->only_of_file) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel names addresses by numbers
+    void* start = reinterpret_cast<void*>(mapping->start);
+    (void)::madvise(start, mapping->end - mapping->start, MADV_DONTNEED);  // ignoring: they stay
+  }
 }
 
 }  // namespace taskcell::sys

@@ -31,4 +31,9 @@ Result<Memory> MapMemory(std::size_t size, bool shared);
 // to sleep for long: what it needs again the kernel maps again from the page cache.
 void ReleaseProgramCode();
 
+// The same for what this process has touched of all the files it was linked with, their code and
+// their constants, for one that is about to do something long with little of it. Nothing is lost: a
+// page that was written is none of the file's any more, and stays.
+void ReleaseFilePages();
+
 }  // namespace taskcell::sys

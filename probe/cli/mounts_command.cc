@@ -15,6 +15,7 @@
 #include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/memory.h"
 #include "probe/cli/host_command.h"
 #include "probe/cli/output.h"
 #include "probe/mounts/audit.h"
@@ -205,6 +206,8 @@ Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
 int MountsCommand(const MountsOptions& options) {
   // The threads of a walk allocate little: with a heap each, most of that would lie idle.
   (void)::mallopt(M_ARENA_MAX, 1);  // ignoring: it only takes more memory
+  // The libraries of the other commands have begun too, and are not needed here.
+  sys::ReleaseFilePages();
   Result<audit::AuditRequest> request = RequestOf(options);
   if (!request.ok()) return Complain(request.error());
   NullList list;
