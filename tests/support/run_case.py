@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """run_case.py CASES.md ID BIN_DIR: one given case: makes its input in an empty directory, then runs its check with the
-programs of BIN_DIR. Exit status 0 passed, 1 failed, 77 cannot run here (the reason is printed)."""
+programs of BIN_DIR. Exit status 0 passed, 1 failed, 77 cannot run here (the reason is printed).
+With TASKCELL_TEST_OPENAT2 set to ENOSYS or EPERM the check runs where openat2(2) answers that."""
+import ctypes
+import errno
 import os
 import pwd
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,10 +32,28 @@ def find_case(path, wanted):
     sys.exit(f'no case {wanted} in {path}')
 
 
+def refuse_openat2(answer):
+    """A filter for this process and all it starts that answers openat2 with that error (seccomp(2))."""
+    openat2, load, equal, give, allow, refuse = 437, 0x20, 0x15, 0x06, 0x7fff0000, 0x00050000
+    lines = [(load, 0, 0, 0), (equal, 0, 1, openat2), (give, 0, 0, refuse | getattr(errno, answer)), (give, 0, 0, allow)]
+    code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *line) for line in lines))
+    program = ctypes.create_string_buffer(struct.pack('HxxxxxxP', len(lines), ctypes.addressof(code)))
+    set_seccomp, filter_mode, set_no_new_privs = 22, 2, 38
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.geteuid() != 0:
+        libc.prctl(set_no_new_privs, 1, 0, 0, 0)
+    if libc.prctl(set_seccomp, filter_mode, program, 0, 0) != 0:
+        os._exit(125)
+    if libc.syscall(openat2, -1, None, None, 0) != -1 or ctypes.get_errno() != getattr(errno, answer):
+        os._exit(125)
+
+
 def run(part, script, directory, environment):
+    answer = os.environ.get('TASKCELL_TEST_OPENAT2') if part == 'check' else None
     done = subprocess.run(['bash', '-c', 'set -e; . "$TOOLS/lib.sh"; ' + script], cwd=directory, env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors='replace', timeout=TIME_LIMIT_S)
+                          errors='replace', timeout=TIME_LIMIT_S,
+                          preexec_fn=(lambda: refuse_openat2(answer)) if answer else None)
     if done.returncode != 0:
         print(f'{part} failed with status {done.returncode}:\n{done.stdout[-4000:]}')
     return done.returncode == 0
