@@ -35,6 +35,13 @@ bool IsOwnUser(MHD_Connection* connection) {
   return peer.ok() && peer->uid == ::geteuid();
 }
 
+// Whether it came when there were as many as are served.
+bool IsOneTooMany(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info =
+      ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info != nullptr && info->socket_context != nullptr;
+}
+
 bool DeclaresTooMuch(MHD_Connection* connection) {
   const char* length =
       ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -106,6 +113,17 @@ struct HttpCallbacks {
     }
   }
 
+  // `mark` is the connection's own for as long as it lasts.
+  static void OnConnection(void* server, MHD_Connection* /*connection*/, void** mark,
+                           MHD_ConnectionNotificationCode code) {
+    std::atomic<unsigned>& connections = static_cast<HttpServer*>(server)->connections_;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+      --connections;
+    } else if (++connections > kMaxApiConnections) {
+      *mark = server;
+    }
+  }
+
   static void OnDone(void* /*server*/, MHD_Connection* /*connection*/, void** state,
                      MHD_RequestTerminationCode /*code*/) {
     delete static_cast<Exchange*>(*state);
@@ -121,6 +139,11 @@ struct HttpCallbacks {
       if (!IsOwnUser(connection))
         return Send(connection, Refusal(MHD_HTTP_FORBIDDEN, "forbidden",
                                         "only the gateway's own user may ask it"));
+      if (IsOneTooMany(connection))
+        return Send(connection, Refusal(MHD_HTTP_SERVICE_UNAVAILABLE, "too_many_clients",
+                                        Text(kMaxApiConnections,
+                                             " clients are connected already; try again "
+                                             "when one of them has gone")));
       if (DeclaresTooMuch(connection)) return SendTooBig(connection);
       return MHD_YES;
     }
@@ -157,9 +180,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(UniqueFd listener, Handler
       MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC,
       0, nullptr, nullptr, &HttpCallbacks::OnRequest, server.get(), MHD_OPTION_LISTEN_SOCKET,
       listener.get(), MHD_OPTION_NOTIFY_COMPLETED, &HttpCallbacks::OnDone, server.get(),
-      MHD_OPTION_CONNECTION_LIMIT, kMaxApiConnections, MHD_OPTION_CONNECTION_TIMEOUT,
-      kApiIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMaxApiHeaderBytes,
-      MHD_OPTION_THREAD_STACK_SIZE, kStackBytes, MHD_OPTION_END);
+      MHD_OPTION_NOTIFY_CONNECTION, &HttpCallbacks::OnConnection, server.get(),
+      MHD_OPTION_CONNECTION_LIMIT, kMaxApiConnections + kSpareApiConnections,
+      MHD_OPTION_CONNECTION_TIMEOUT, kApiIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      kMaxApiHeaderBytes, MHD_OPTION_THREAD_STACK_SIZE, kStackBytes, MHD_OPTION_END);
   if (server->daemon_ == nullptr)
     return Error(Kind::kSystem,
                  "the API's server cannot start: no further thread or descriptor is to be had");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -16,8 +17,9 @@ namespace taskcell::gateway {
 
 inline constexpr std::size_t kMaxApiBodyBytes = 8U << 20U;
 inline constexpr std::size_t kMaxApiHeaderBytes = 16U << 10U;  // request line and headers
-inline constexpr unsigned kMaxApiConnections = 128;            // more are not accepted
-inline constexpr unsigned kApiIdleSeconds = 30;                // a connection that says nothing
+inline constexpr unsigned kMaxApiConnections = 128;            // that are served at once
+inline constexpr unsigned kSpareApiConnections = 32;  // more are told so; others just closed
+inline constexpr unsigned kApiIdleSeconds = 30;       // a connection that says nothing
 
 struct ApiRequest {
   std::string method;
@@ -39,7 +41,7 @@ ApiAnswer Refusal(unsigned status, std::string_view code, std::string_view messa
 
 // HTTP/1.1 on a listening unix socket, for processes of this user alone (SO_PEERCRED; others get
 // 403). One thread a connection. A body over kMaxApiBodyBytes gets 413, headers over their bound
-// 431.
+// 431. While kMaxApiConnections are there, one more gets 503 and the code too_many_clients.
 class HttpServer {
  public:
   // `handle` is called in any of those threads.
@@ -55,6 +57,7 @@ class HttpServer {
   explicit HttpServer(Handler handle) : handle_(std::move(handle)) {}
 
   Handler handle_;
+  std::atomic<unsigned> connections_ = 0;
   MHD_Daemon* daemon_ = nullptr;  // owns the listener
 };
 

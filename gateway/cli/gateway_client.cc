@@ -26,7 +26,8 @@ Error Lost(std::string_view what) {
 std::string_view KnownCode(std::string_view code) {
   for (std::string_view known :
        {"agent_not_found", "forbidden", "gateway_stopping", "invalid_prompt", "queue_full",
-        "task_not_found", "too_large", "unknown_kind", "unknown_role", "workspace_failed"})
+        "task_not_found", "too_large", "too_many_clients", "unknown_kind", "unknown_role",
+        "workspace_failed"})
     if (code == known) return known;
   return "internal_error";
 }

@@ -59,7 +59,7 @@ bool IsUnavailable(std::string_view code) {
 std::string_view OutcomeWord(std::string_view code) {
   if (code == "ok") return "success";
   if (IsUnavailable(code) || IsNotRun(code) || IsRequestAtFault(code)) return "refused";
-  for (std::string_view turned_away : {"queue_full", "gateway_stopping"})
+  for (std::string_view turned_away : {"queue_full", "gateway_stopping", "too_many_clients"})
     if (code == turned_away) return "refused";
   if (code == "timeout") return "timed_out";
   if (code == "stopped") return "cancelled";

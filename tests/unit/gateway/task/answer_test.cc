@@ -61,7 +61,7 @@ TEST(AnswerTest, WordsAndStatusesFollowTheCode) {
 }
 
 TEST(AnswerTest, AGatewayThatTakesNothingInRefusesWithoutBypass) {
-  for (std::string_view code : {"queue_full", "gateway_stopping"}) {
+  for (std::string_view code : {"queue_full", "gateway_stopping", "too_many_clients"}) {
     EXPECT_EQ(OutcomeWord(code), "refused") << code;
     EXPECT_EQ(ExitStatus(code), 3) << code;
     EXPECT_FALSE(IsUnavailable(code)) << "it says nothing about the sandbox: " << code;
