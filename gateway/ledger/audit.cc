@@ -52,7 +52,12 @@ Status AppendAudit(int home_fd, const AuditEvent& event, std::chrono::millisecon
   if (!S_ISREG(TRY(sys::Stat(file.get())).st_mode))
     return Error(Kind::kConfig, Text("audit log: ", kAuditFile, " is not a regular file"));
   TRY(LockWithin(file.get(), lock_wait).With("audit log"));
-  return sys::WriteAll(file.get(), AuditLine(event, WallClock::now()) + "\n").With("audit log");
+  const int64_t end = TRY(sys::Stat(file.get())).st_size;
+  Status written = sys::WriteAll(file.get(), AuditLine(event, WallClock::now()) + "\n");
+  // Where there is no room for a whole line, no part of one stays to spoil the next. Ignoring: what
+  // cannot be written is told.
+  if (!written.ok()) (void)sys::Truncate(file.get(), end);
+  return std::move(written).With("audit log");
 }
 
 }  // namespace taskcell::gateway

@@ -168,10 +168,13 @@ Status WriteReceipt(int sandbox_fd, std::string_view run_id, std::string_view js
   if (!made.ok() && made.error().err != EEXIST) return made;
   UniqueFd directory = TRY(sys::OpenAt2(sandbox_fd, "receipts", O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                                         sys::kResolveBeneath));
-  UniqueFd file =
-      TRY(sys::OpenAt2(directory.get(), Text(run_id, ".json"),
-                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, sys::kResolveBeneath, 0600));
-  return sys::WriteAll(file.get(), Text(json, "\n"));
+  const std::string name = Text(run_id, ".json");
+  UniqueFd file = TRY(sys::OpenAt2(directory.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                   sys::kResolveBeneath, 0600));
+  Status written = sys::WriteAll(file.get(), Text(json, "\n"));
+  // A part of a receipt is none. Ignoring: what cannot be written is told.
+  if (!written.ok()) (void)sys::RemoveFile(directory.get(), name);
+  return written;
 }
 
 }  // namespace taskcell::gateway

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +16,7 @@
 #include "gateway/ledger/receipt.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -108,6 +111,24 @@ TEST_F(LedgerTest, ReceiptIsWrittenOnceAndPrivate) {
   EXPECT_EQ(info.st_size, 3);
   ASSERT_EQ(::stat((path_ + "/receipts").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777U, 0700U);
+}
+
+// As on a disk that is full in the middle of it: the file may not grow further.
+TEST_F(LedgerTest, WhatDoesNotFitWholeIsNotThereInPart) {
+  ASSERT_TRUE(AppendAudit(home_.get(), Unavailable()).ok());
+  const std::string before = Log();
+  const int status = test::InChild([&] {
+    const rlim_t part = before.size() + 10;
+    const struct rlimit limit = {part, part};
+    (void)std::signal(SIGXFSZ, SIG_IGN);
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+    const bool audited = AppendAudit(home_.get(), Unavailable()).ok();
+    const bool written = WriteReceipt(home_.get(), "0123", std::string(part, ' ')).ok();
+    return audited || written ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Log(), before);
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/receipts/0123.json"));
 }
 
 TEST(ReceiptTest, LimitsStandSideBySide) {
