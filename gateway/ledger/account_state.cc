@@ -25,6 +25,10 @@ void Cool(AccountState& state, int64_t until, std::string because) {
 
 }  // namespace
 
+bool IsResting(const AccountState& state, int64_t now) {
+  return state.last_used <= now && now < state.cooling_until;
+}
+
 void Advance(AccountState& state, AccountOutcome outcome, int64_t now, int64_t retry_after_s,
              int64_t rate_limit_cooldown_s) {
   state.last_used = now;

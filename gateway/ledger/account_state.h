@@ -19,6 +19,10 @@ struct AccountState {
   int64_t last_used = 0;
 };
 
+// Whether an account is not to be used now. A clock that stands before what it learnt last was set
+// back since: how long it would rest is then anybody's guess, so it does not.
+bool IsResting(const AccountState& state, int64_t now);
+
 // What an outcome makes of the state (compatibility facts 3.2): a success clears everything; a rate
 // limit cools for `rate_limit_cooldown_s`, or as long as the provider asked (`retry_after_s`, 0: it
 // did not; at most a day); billing for a day; a failed authentication for 15 min, doubling with

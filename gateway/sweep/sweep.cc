@@ -42,11 +42,13 @@ bool MakesSense(const probe::ListedContainer& container) {
          IsMadeOf(container.state, kLowercase) && IsMadeOf(container.run_label, kAlphanumeric);
 }
 
-// Podman's "stopped" is what Docker calls exited. Without a deadline that can be read a container
-// that is not over never is.
-bool IsOver(const probe::ListedContainer& container, int64_t now_s) {
-  for (std::string_view over : {"exited", "dead", "stopped"})
-    if (container.state == over) return true;
+// Podman's "stopped" is what Docker calls exited.
+bool HasEnded(const probe::ListedContainer& container) {
+  return container.state == "exited" || container.state == "dead" || container.state == "stopped";
+}
+
+// Without a deadline that can be read it never is.
+bool IsOverdue(const probe::ListedContainer& container, int64_t now_s) {
   std::optional<uint64_t> deadline = ParseUnsigned(container.deadline_label);
   return deadline.has_value() && now_s > kSweepGraceS &&
          *deadline < static_cast<uint64_t>(now_s - kSweepGraceS);
@@ -120,7 +122,9 @@ class Sweeper {
           Text("container ", container.id, " is labelled as a run that this home never made"));
       return Ok();
     }
-    if (!IsOver(container, options_.now_s) || report_.containers.size() == kMaxSweptContainers) {
+    const bool is_over = HasEnded(container) || (IsOverdue(container, options_.now_s) &&
+                                                 !TRY(IsHeld(container.run_label)));
+    if (!is_over || report_.containers.size() == kMaxSweptContainers) {
       in_use_.insert(container.run_label);
       return Ok();
     }
@@ -135,19 +139,35 @@ class Sweeper {
     return Ok();
   }
 
+  // False: there is no such directory.
+  Result<bool> OpenRuns() {
+    if (runs_.valid()) return true;
+    Result<UniqueFd> runs =
+        sys::OpenAt2(sandbox_.get(), "runs", kOpenDirectory, sys::kResolveBeneath);
+    if (!runs.ok() && runs.error().err == ENOENT) return false;
+    runs_ = TRY(std::move(runs));
+    return true;
+  }
+
   Result<std::vector<std::string>> RunDirectories() {
     std::vector<std::string> names;
-    if (!runs_.valid()) {
-      Result<UniqueFd> runs =
-          sys::OpenAt2(sandbox_.get(), "runs", kOpenDirectory, sys::kResolveBeneath);
-      if (!runs.ok() && runs.error().err == ENOENT) return names;
-      runs_ = TRY(std::move(runs));
-    }
+    if (!TRY(OpenRuns())) return names;
     for (const sys::DirectoryEntry& entry :
          TRY(sys::ListDirectory(runs_.get(), kMaxRunDirectories)))
       if (IsRunId(entry.name)) names.push_back(entry.name);
     std::sort(names.begin(), names.end());
     return names;
+  }
+
+  // Whether the process that runs it is alive: that one ends it at its deadline by a clock which
+  // nobody can set, whatever the time of day is now.
+  Result<bool> IsHeld(const std::string& run) {
+    if (!IsRunId(run) || !TRY(OpenRuns())) return false;
+    Result<UniqueFd> directory =
+        sys::OpenAt2(runs_.get(), run, kOpenDirectory, sys::kResolveBeneath);
+    if (!directory.ok()) return false;
+    Status locked = sys::Lock(directory->get(), LOCK_EX | LOCK_NB);
+    return !locked.ok() && locked.error().err == EWOULDBLOCK;
   }
 
   // Old, a real directory of this user, and held by nobody.

@@ -40,12 +40,12 @@ struct SweepReport {
 };
 
 // Removes what is left of runs that nobody runs any more, of this home only: containers that exited
-// or are dead, or are more than kSweepGraceS past their deadline; run directories older than that
-// which no container uses and no process holds locked. A container counts only where its run stands
-// in the ledger. Where the engine cannot be listed, or a line of the listing makes no sense,
-// nothing is removed at all. Tasks whose process is gone become interrupted. Each kind of failure
-// is written to the audit log, but with dry_run. `engine` is nullptr for cells that no engine
-// makes.
+// or are dead, or are more than kSweepGraceS past their deadline while no process holds their run
+// directory locked; run directories older than that which no container uses and no process holds
+// locked. A container counts only where its run stands in the ledger. Where the engine cannot be
+// listed, or a line of the listing makes no sense, nothing is removed at all. Tasks whose process
+// is gone become interrupted. Each kind of failure is written to the audit log, but with dry_run.
+// `engine` is nullptr for cells that no engine makes.
 Result<SweepReport> Sweep(const Home& home, const EngineContainers* engine,
                           const SweepOptions& options);
 

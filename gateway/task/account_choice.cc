@@ -47,7 +47,7 @@ Result<std::vector<Account>> OrderAccounts(const std::vector<Account>& fitting,
   int named = 0;
   for (const Account& account : fitting) {
     AccountState state = StateOf(account, states);
-    if (state.cooling_until <= now) {
+    if (!IsResting(state, now)) {
       ready.push_back({&account, std::move(state)});
     } else if (named++ < kMaxNamed) {
       waiting += Text(waiting.empty() ? "" : "; ", "account `", Printable(account.id),

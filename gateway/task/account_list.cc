@@ -41,8 +41,8 @@ Result<std::vector<ListedAccount>> ListAccounts(const Home& home, const Environm
     } else {
       const std::string fingerprint = account.Fingerprint();
       for (const AccountState& state : states) {
-        const bool rests = state.id == account.id && state.fingerprint == fingerprint &&
-                           state.cooling_until > now_s;
+        const bool rests =
+            state.id == account.id && state.fingerprint == fingerprint && IsResting(state, now_s);
         if (!rests) continue;
         row.state = ListedAccount::State::kResting;
         row.why = state.cooling_because;

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -17,6 +19,7 @@
 #include "gateway/ledger/owner.h"
 #include "gateway/task/run_directory.h"
 #include "launcher/base/text.h"
+#include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -140,6 +143,25 @@ TEST_F(SweepTest, DirectoriesThatAreOldAndNobodysGo) {
   EXPECT_FALSE(HasDirectory(RunId('1')));
   for (const std::string& kept : {RunId('2'), std::string("not-a-run"), std::string(32, 'A')})
     EXPECT_TRUE(HasDirectory(kept)) << kept;
+}
+
+// As after the clock was set forward: whoever runs it ends it in time.
+TEST_F(SweepTest, AContainerPastItsDeadlineWhoseRunIsHeldStays) {
+  const std::string long_ago = std::to_string(kNow - kSweepGraceS - 1);
+  Container('a', "running", long_ago);
+  Container('b', "running", long_ago);
+  Container('c', "exited", long_ago);
+  for (char digit : std::string("abc")) Directory(RunId(digit), 10000);
+  UniqueFd held = sys::Open(path_ + "/sandbox/runs/" + RunId('a'), O_RDONLY).value();
+  UniqueFd ended = sys::Open(path_ + "/sandbox/runs/" + RunId('c'), O_RDONLY).value();
+  for (int fd : {held.get(), ended.get()}) ASSERT_TRUE(sys::Lock(fd, LOCK_EX).ok());
+  SweepReport report = Run();
+  EXPECT_EQ(report.containers, (Ids{ContainerId('b'), ContainerId('c')}));
+  EXPECT_TRUE(HasDirectory(RunId('a')));
+  held.Reset();
+  report = Run();
+  EXPECT_NE(std::find(report.containers.begin(), report.containers.end(), ContainerId('a')),
+            report.containers.end());
 }
 
 TEST_F(SweepTest, TheDirectoryOfAContainerThatStaysIsInUse) {

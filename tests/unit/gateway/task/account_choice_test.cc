@@ -45,6 +45,14 @@ TEST(AccountChoiceTest, PriorityKeepsTheOrderAndLeavesOutWhatIsCooling) {
       << "its time is over";
 }
 
+TEST(AccountChoiceTest, WhereTheClockWasSetBackNobodyRestsForAllThatTime) {
+  const std::vector<Account> accounts = {MakeAccount("a"), MakeAccount("b")};
+  const AccountState learnt_tomorrow = State("a", kNow + 86400 + 30, kNow + 86400);
+  EXPECT_EQ(Order(accounts, {learnt_tomorrow}, RotationStrategy::kPriority), (Ids{"a", "b"}));
+  const AccountState learnt_now = State("a", kNow + 30, kNow);
+  EXPECT_EQ(Order(accounts, {learnt_now}, RotationStrategy::kPriority), Ids{"b"}) << "control";
+}
+
 TEST(AccountChoiceTest, AReplacedSecretIsNotHeldToWhatTheOldOneDid) {
   Account replaced = MakeAccount("a");
   replaced.secret = "another";
