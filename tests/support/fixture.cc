@@ -18,6 +18,7 @@
 #include "launcher/base/unique_fd.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
+#include "tests/support/background.h"
 
 namespace taskcell::test {
 namespace {
@@ -49,7 +50,35 @@ void Drain(Stream& stream) {
   }
 }
 
-[[noreturn]] void BecomeProgram(const std::vector<std::string>& argv, const RunOptions& options) {
+}  // namespace
+
+std::optional<User> TestUser() {
+  const struct passwd* entry =
+      ::getpwnam("taskcell-test");  // NOLINT(concurrency-mt-unsafe): tests have one thread here
+  if (entry == nullptr) return std::nullopt;
+  return User{entry->pw_name, entry->pw_uid, entry->pw_gid, entry->pw_dir};
+}
+
+void EnterDelegatedCgroup(uid_t uid) {
+  std::string procs =
+      "/sys/fs/cgroup/taskcell/uid-" + std::to_string(uid) + "/supervisor/cgroup.procs";
+  Result<UniqueFd> file = sys::Open(procs, O_WRONLY);
+  if (file.ok()) (void)sys::WriteAll(file.value().get(), "0");  // ignoring: the limits then say so
+}
+
+std::string Program(const std::string& name) {
+  std::string own =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin";
+  return FromEnvironment("TASKCELL_TEST_BIN", own) + "/" + name;
+}
+
+std::string DockerSocket() {
+  std::string path =
+      FromEnvironment("TASKCELL_TEST_DOCKER_SOCKET", "/run/taskcell-test/docker.sock");
+  return sys::ConnectUnix(path, SOCK_STREAM).ok() ? path : "";
+}
+
+void Become(const std::vector<std::string>& argv, const RunOptions& options) {
   (void)::setpgid(0, 0);
   if (options.user.has_value()) {
     EnterDelegatedCgroup(options.user->uid);
@@ -79,34 +108,6 @@ void Drain(Stream& stream) {
   ::_exit(127);
 }
 
-}  // namespace
-
-std::optional<User> TestUser() {
-  const struct passwd* entry =
-      ::getpwnam("taskcell-test");  // NOLINT(concurrency-mt-unsafe): tests have one thread here
-  if (entry == nullptr) return std::nullopt;
-  return User{entry->pw_name, entry->pw_uid, entry->pw_gid, entry->pw_dir};
-}
-
-void EnterDelegatedCgroup(uid_t uid) {
-  std::string procs =
-      "/sys/fs/cgroup/taskcell/uid-" + std::to_string(uid) + "/supervisor/cgroup.procs";
-  Result<UniqueFd> file = sys::Open(procs, O_WRONLY);
-  if (file.ok()) (void)sys::WriteAll(file.value().get(), "0");  // ignoring: the limits then say so
-}
-
-std::string Program(const std::string& name) {
-  std::string own =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin";
-  return FromEnvironment("TASKCELL_TEST_BIN", own) + "/" + name;
-}
-
-std::string DockerSocket() {
-  std::string path =
-      FromEnvironment("TASKCELL_TEST_DOCKER_SOCKET", "/run/taskcell-test/docker.sock");
-  return sys::ConnectUnix(path, SOCK_STREAM).ok() ? path : "";
-}
-
 Outcome Run(const std::vector<std::string>& argv, const RunOptions& options) {
   std::array<std::array<int, 2>, 3> pipes = {};
   for (auto& ends : pipes) {
@@ -117,7 +118,7 @@ Outcome Run(const std::vector<std::string>& argv, const RunOptions& options) {
   if (child == 0) {
     if (::dup2(pipes[0][0], 0) < 0 || ::dup2(pipes[1][1], 1) < 0 || ::dup2(pipes[2][1], 2) < 0)
       ::_exit(250);
-    BecomeProgram(argv, options);
+    Become(argv, options);
   }
   Outcome outcome;
   UniqueFd input(pipes[0][1]);

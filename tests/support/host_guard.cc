@@ -79,7 +79,9 @@ class CellIds {
 bool IsOurProgram(const std::string& pid, std::string_view name) {
   if (name == "containerd-shim")
     return ReadText("/proc/" + pid + "/cmdline").find("/run/taskcell-test/") != std::string::npos;
-  return name == "taskcell" || name == "taskcell-launch" || name == "taskcell-init";
+  // The kernel keeps the first 15 bytes of a name.
+  return name == "taskcell" || name == "taskcell-launch" || name == "taskcell-init" ||
+         name == "taskcell-gatewa";
 }
 
 void AddProcesses(std::vector<std::string>& traces) {

@@ -1,0 +1,313 @@
+// taskcell-gateway killed by SIGKILL at each step of a task, and started again: nothing is lost,
+// nothing runs twice, nothing is left over. Compiled once for each engine.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <thread>
+
+#include "launcher/base/text.h"
+#include "tests/engine/gateway_fixture.h"
+#include "tests/support/engine_proxy.h"
+#include "tests/support/kill_at_call.h"
+#include "tests/support/wait_for.h"
+
+namespace taskcell::test {
+namespace {
+
+// A gateway that is traced, and killed where a test says. One whose point never comes is killed all
+// the same, which `reached` tells.
+class DoomedGateway {
+ public:
+  using Where = std::function<bool(const EnteredCall&)>;
+
+  DoomedGateway(const std::vector<std::string>& argv, const RunOptions& options, Where where)
+      : thread_([this, argv, options, where = std::move(where)] {
+          status_ = KillWhere([&] { Become(argv, options); },
+                              [&](const EnteredCall& call) {
+                                reached_ = armed_ && where(call);
+                                return reached_ || give_up_;
+                              });
+          ended_ = true;
+        }) {}
+  ~DoomedGateway() {
+    give_up_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  DoomedGateway(const DoomedGateway&) = delete;
+  DoomedGateway& operator=(const DoomedGateway&) = delete;
+
+  void Arm() { armed_ = true; }
+  bool ended() const { return ended_; }
+  bool reached() const { return reached_; }
+  int status() const { return status_; }
+
+ private:
+  std::atomic<bool> armed_ = false;
+  std::atomic<bool> give_up_ = false;
+  std::atomic<bool> reached_ = false;
+  std::atomic<bool> ended_ = false;
+  std::atomic<int> status_ = -1;
+  std::thread thread_;
+};
+
+class GatewayKillTest : public GatewayFixture {
+ protected:
+  static constexpr std::string_view kPrompt = "the-one-question";
+  static constexpr int kGatewayLost = 4;
+  static Json Scenario() {
+    return {{"steps", {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}}, {"reply", "{last}"}};
+  }
+
+  void SetUp() override {
+    GatewayFixture::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    Put("agents/a1/wiki/value.txt", "the-value");
+    Put("agents/closed/agent.toml",
+        "[agent]\nname = \"closed\"\n[runtime]\nprovider = \"openai_compat\"\n[model]\n"
+        "preferred = \"openai/test-model\"\n[container]\nsandbox_enabled = true\n");
+    GiveHomeToUser();
+  }
+
+  // After a gateway was killed: another one finds every task that was taken in, ends or runs it,
+  // and works. `id` is the killed one's task, empty where nobody was told of it; `expected` its
+  // state.
+  void ExpectRecovery(const gateway::ProviderProcess& provider, const std::string& id,
+                      const std::string& expected) {
+    StartGateway(provider.Url("/v1"));
+    if (HasFatalFailure()) return;
+    EXPECT_TRUE(WaitFor([this] { return IsIdle(); })) << Tasks();
+    const Json tasks = Tasks();
+    const int begun = Conversations(provider, std::string(kPrompt));
+    if (expected.empty()) {
+      EXPECT_TRUE(tasks.empty()) << tasks;
+      EXPECT_EQ(begun, 0);
+    } else {
+      ASSERT_EQ(tasks.size(), 1U) << tasks;
+      if (!id.empty()) {
+        EXPECT_EQ(tasks[0]["id"], id);
+      }
+      const std::string state = tasks[0]["state"];
+      if (expected != "?") {
+        EXPECT_EQ(state, expected) << tasks;
+      }
+      ExpectAnswer(tasks[0]["id"], state, begun);
+    }
+    ExpectWorks(provider);
+  }
+
+  void ExpectAnswer(const std::string& id, const std::string& state, int begun) {
+    const Json answer = Api("/v1/tasks/" + id)["answer"];
+    if (state == "done") {
+      EXPECT_EQ(answer["reply"], "the-value") << answer;
+      EXPECT_EQ(begun, 1) << "it runs exactly once";
+      return;
+    }
+    EXPECT_LE(begun, 1) << "it runs at most once";
+    if (state == "refused") {
+      EXPECT_EQ(answer["code"], "network_disabled") << answer;
+      return;
+    }
+    EXPECT_EQ(answer["code"], "interrupted") << answer;
+    EXPECT_EQ(answer["task_id"], id);
+    EXPECT_NE(answer["message"].get<std::string>().find("whether it had an effect is not known"),
+              std::string::npos)
+        << answer;
+  }
+
+  // A task after it runs as if nothing had been, and then nothing is left.
+  void ExpectWorks(const gateway::ProviderProcess& provider) {
+    const std::string id = Submit("asked afterwards");
+    ASSERT_FALSE(id.empty());
+    EXPECT_TRUE(WaitFor([&] { return StateOf(id) == "done"; })) << Show(id);
+    EXPECT_EQ(Conversations(provider, "asked afterwards"), 1);
+    EXPECT_EQ(StopGateway(), 0);
+    const Json swept = SweepLater();
+    EXPECT_TRUE(swept["failures"].empty()) << swept;
+    EXPECT_TRUE(swept["interrupted"].empty()) << swept;
+    ExpectTidy();
+  }
+};
+
+// ---- At calls of the gateway itself.
+
+struct Point {
+  const char* name;
+  long call;
+  const char* path;   // part of the call's path
+  int nth;            // of those calls, counted from
+  long from;          // this call on; -1: from the submission on
+  const char* state;  // of the task afterwards; "": it was never taken in; "?": done or interrupted
+  const char* agent = "a1";
+};
+
+// A write that is not synced survives the process, though not a power failure.
+constexpr Point kPoints[] = {
+    // What an engine has a part in.
+    {"ComparingItsCell", SYS_openat, "/proc/self/cgroup", 1, -1, "interrupted"},
+    {"HandingOverItsJob", SYS_sendmsg, "", 2, -1, "interrupted"},
+    {"AskingTheProvider", SYS_connect, "", 1, SYS_epoll_create1, "interrupted"},
+    {"CollectingItsEvidence", SYS_openat, "/proc/self/cgroup", 2, -1, "interrupted"},
+    {"BeforeItsReceipt", SYS_mkdirat, "receipts", 1, -1, "interrupted"},
+    {"WritingItsReceipt", SYS_openat2, ".json", 1, SYS_mkdirat, "interrupted"},
+    {"CleaningUp", SYS_unlinkat, "", 1, -1, "interrupted"},
+#ifdef NATIVE
+    // What is the same for all, and the native one's own.
+    {"BeforeTheLedgerHasIt", SYS_pwrite64, "", 1, -1, ""},
+    {"TakenInBeforeAnybodyIsTold", SYS_fdatasync, "", 1, -1, "done"},
+    {"WhileItsRequesterIsTold", SYS_sendmsg, "", 1, -1, "?"},
+    {"WhileItIsClaimed", SYS_pwrite64, "", 1, SYS_fdatasync, "?"},
+    {"OnceItIsClaimed", SYS_fdatasync, "", 2, -1, "interrupted"},
+    {"ReadingItsAgent", SYS_openat2, "agent.toml", 1, -1, "interrupted"},
+    {"BeforeItsRunDirectory", SYS_mkdirat, "runs", 1, -1, "interrupted"},
+    {"BeforeItsSnapshot", SYS_mkdirat, "snap", 1, -1, "interrupted"},
+    {"InItsSnapshot", SYS_openat, "value.txt", 1, -1, "interrupted"},
+    {"BeforeTheRecordOfItsSnapshot", SYS_renameat, "record.new", 1, -1, "interrupted"},
+    {"WhileItsCellIsEntered", SYS_fdatasync, "", 1, SYS_renameat, "interrupted"},
+    {"AuditingItsRefusal", SYS_openat2, "security_audit.jsonl", 1, -1, "interrupted", "closed"},
+    {"LoggingItsRefusal", SYS_mkdirat, "logs", 1, -1, "interrupted", "closed"},
+    {"OnceItsRefusalIsEntered", SYS_fdatasync, "", 1, SYS_mkdirat, "refused", "closed"},
+    {"RemovingItsCell", SYS_pidfd_send_signal, "", 1, -1, "interrupted"},
+    {"WhileTheEndOfItsCellIsEntered", SYS_fdatasync, "", 1, SYS_unlinkat, "interrupted"},
+    {"WhileItsAccountIsEntered", SYS_fdatasync, "", 2, SYS_unlinkat, "interrupted"},
+    {"OnceItsEndIsEntered", SYS_fdatasync, "", 3, SYS_unlinkat, "done"},
+    {"AtTheEndOfItsThread", SYS_exit, "", 1, SYS_unlinkat, "done"},
+    {"BeforeItsCell", SYS_memfd_create, "taskcell-plan", 1, -1, "interrupted"},
+    {"OnceItsLauncherRuns", SYS_pidfd_open, "", 1, SYS_memfd_create, "interrupted"},
+    {"OnceItsCellStands", SYS_pidfd_open, "", 2, SYS_memfd_create, "interrupted"},
+#endif
+};
+
+void PrintTo(const Point& point, std::ostream* out) { *out << point.name; }
+
+// Whether a call is the point, asked of each call in turn.
+class AtPoint {
+ public:
+  explicit AtPoint(const Point& point) : point_(point), begun_(point.from < 0) {}
+
+  bool operator()(const EnteredCall& call) {
+    const bool is_it =
+        begun_ && call.number == point_.call && call.path.find(point_.path) != std::string::npos;
+    begun_ = begun_ || call.number == point_.from;
+    return is_it && ++seen_ == point_.nth;
+  }
+
+ private:
+  const Point& point_;
+  bool begun_;
+  int seen_ = 0;
+};
+
+class GatewayKillAtCallTest : public GatewayKillTest, public testing::WithParamInterface<Point> {};
+
+TEST_P(GatewayKillAtCallTest, NothingIsLostTwiceOrLeftOver) {
+  const Point& point = GetParam();
+  gateway::ProviderProcess provider = MakeProvider(Scenario());
+  ASSERT_TRUE(provider.IsUp());
+  std::string id;
+  {
+    DoomedGateway doomed(GatewayCommand(),
+                         WithOutputIn(AsUser(provider.Url("/v1")), At("gateway.out")),
+                         AtPoint(point));
+    AwaitService([&] { return doomed.ended(); });
+    ASSERT_FALSE(doomed.ended());
+    doomed.Arm();
+    id = Submit(std::string(kPrompt), point.agent);
+    EXPECT_TRUE(WaitFor([&] { return doomed.ended(); })) << "the point is never reached";
+    EXPECT_TRUE(doomed.reached());
+    EXPECT_EQ(doomed.status(), 128 + SIGKILL);
+  }
+  ExpectRecovery(provider, id, point.state);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, GatewayKillAtCallTest, testing::ValuesIn(kPoints),
+                         [](const auto& point) { return std::string(point.param.name); });
+
+#ifndef NATIVE
+// ---- At requests to the engine.
+
+struct RequestPoint {
+  const char* name;
+  const char* method;
+  const char* target;  // part of the request's
+  bool answered;       // whether the engine has done it by then
+};
+
+constexpr RequestPoint kRequestPoints[] = {
+    {"BeforeTheContainerIsCreated", "POST", "/containers/create", false},
+    {"OnceTheContainerIsCreated", "POST", "/containers/create", true},
+    {"BeforeTheContainerIsStarted", "POST", "/start", false},
+    {"OnceTheContainerIsStarted", "POST", "/start", true},
+    {"LookingAtTheContainer", "GET", "/json", true},
+    {"BeforeTheContainerIsRemoved", "DELETE", "/containers/", false},
+    {"OnceTheContainerIsRemoved", "DELETE", "/containers/", true},
+};
+
+void PrintTo(const RequestPoint& point, std::ostream* out) { *out << point.name; }
+
+class GatewayKillAtRequestTest : public GatewayKillTest,
+                                 public testing::WithParamInterface<RequestPoint> {};
+
+TEST_P(GatewayKillAtRequestTest, NothingIsLostTwiceOrLeftOver) {
+  const RequestPoint& point = GetParam();
+  gateway::ProviderProcess provider = MakeProvider(Scenario());
+  ASSERT_TRUE(provider.IsUp());
+  const std::string engine = socket_;
+  std::atomic<bool> created = false;
+  std::atomic<bool> begun = false;
+  std::atomic<bool> killed = false;
+  FakeEngine proxy([&](const FakeEngine::Request& request) {
+    const bool is_create = request.target.find("/containers/create") != std::string::npos;
+    created = created || is_create;
+    const bool is_it = created && request.method == point.method &&
+                       request.target.find(point.target) != std::string::npos &&
+                       !begun.exchange(true);
+    std::string answer;
+    if (!is_it || point.answered) answer = ForwardToEngine(engine, request);
+    if (is_it) {
+      KillGateway();
+      killed = true;
+    }
+    return answer;
+  });
+  Admit(proxy);
+  socket_ = proxy.socket_path();
+  StartGateway(provider.Url("/v1"));
+  const std::string id = Submit(std::string(kPrompt));
+  socket_ = engine;
+  ASSERT_TRUE(WaitFor([&] { return killed || IsIdle(); }));
+  ASSERT_TRUE(killed) << "the point is never reached";
+  ASSERT_EQ(gateway_->Wait(std::chrono::minutes(1)), 128 + SIGKILL);
+  ExpectRecovery(provider, id, "interrupted");
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, GatewayKillAtRequestTest, testing::ValuesIn(kRequestPoints),
+                         [](const auto& point) { return std::string(point.param.name); });
+#endif
+
+// ---- In the middle of everything.
+
+TEST_F(GatewayKillTest, ATaskWhoseAiWaitsIsInterruptedAndThoseThatWaitForItAreNot) {
+  gateway::ProviderProcess provider = MakeProvider(Scenario());
+  ASSERT_TRUE(provider.IsUp());
+  StartGateway(provider.Url("/mode/hang/v1"));
+  const std::string id = Submit(std::string(kPrompt));
+  Background waiting({Program("taskcell"), "submit", "a1", "another one", "--path", "bus", "--wait",
+                      "--home", Home()},
+                     AsUser(), At("client.out"));
+  ASSERT_TRUE(WaitFor([&] { return provider.Log().size() >= 2; }));
+  KillGateway();
+  EXPECT_EQ(waiting.Wait(std::chrono::minutes(1)), kGatewayLost);
+  EXPECT_NE(ReadText(At("client.out")).find("gateway_lost: the gateway went away before task "),
+            std::string::npos)
+      << ReadText(At("client.out"));
+  StartGateway(provider.Url("/v1"));
+  EXPECT_EQ(StateOf(id), "interrupted");
+  EXPECT_EQ(Conversations(provider, std::string(kPrompt)), 1);
+  ExpectAnswer(id, "interrupted", 1);
+  ExpectWorks(provider);
+}
+
+}  // namespace
+}  // namespace taskcell::test
