@@ -37,7 +37,7 @@ GateHost::GateHost(UniqueFd gate, UniqueFd cancel, int stop_fd)
     : gate_(std::move(gate)),
       cancel_(std::move(cancel)),
       stop_fd_(stop_fd),
-      buffer_(cell::kMaxFrameBytes, '\0') {}
+      buffer_(std::make_unique_for_overwrite<char[]>(cell::kMaxFrameBytes)) {}
 
 Result<GateHost> GateHost::Open(UniqueFd gate, int cancel_fd) {
   TRY(sys::SetNonBlocking(gate.get()));
@@ -68,15 +68,14 @@ Result<cell::FrameReader::Message> GateHost::ReceiveMessage(bool want_fd,
     if (Clock::now() >= deadline)
       return Error(Kind::kViolation, "the cell's first process said nothing in time", ETIMEDOUT);
     if (TRY(Await(POLLIN, deadline)) == 0) continue;
-    auto packet = sys::ReceivePacket(gate_.get(), buffer_, want_fd);
+    auto packet = sys::ReceivePacket(gate_.get(), {buffer_.get(), cell::kMaxFrameBytes}, want_fd);
     if (!packet.ok() && packet.error().err == EAGAIN) continue;
     if (!packet.ok()) return std::move(packet).error();
     if (packet->size == 0) return GateClosed();
     if (packet->control_discarded) return Violation("a descriptor came that nobody asked for");
     if (want_fd) *passed = std::move(packet->passed);
     want_fd = false;
-    if (TRY(reader_.Take(std::string_view(buffer_).substr(0, packet->size), message)))
-      return message;
+    if (TRY(reader_.Take(std::string_view(buffer_.get(), packet->size), message))) return message;
   }
 }
 
@@ -180,7 +179,7 @@ Result<JobEnd> GateHost::PumpUnguarded(OutputSink& sink, Clock::time_point deadl
     }
     TRY(sys::PollAll(wait, MillisecondsUntil(wake)));
     if (wait[0].revents == 0) continue;
-    auto packet = sys::ReceivePacket(gate_.get(), buffer_, false);
+    auto packet = sys::ReceivePacket(gate_.get(), {buffer_.get(), cell::kMaxFrameBytes}, false);
     if (!packet.ok() && packet.error().err == EAGAIN) continue;
     bool closed = packet.ok() ? packet->size == 0 : packet.error().err == ECONNRESET;
     if (closed) {
@@ -189,7 +188,7 @@ Result<JobEnd> GateHost::PumpUnguarded(OutputSink& sink, Clock::time_point deadl
     }
     if (!packet.ok()) return std::move(packet).error();
     if (packet->control_discarded) return Violation("a descriptor came that nobody asked for");
-    if (!TRY(reader_.Take(std::string_view(buffer_).substr(0, packet->size), message))) continue;
+    if (!TRY(reader_.Take(std::string_view(buffer_.get(), packet->size), message))) continue;
     switch (message.type) {
       case FrameType::kStarted:
         if (end.started) return Violation("the job started twice");

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -94,9 +95,9 @@ class GateHost {
   Result<short> Await(short events, Clock::time_point deadline) const;
 
   UniqueFd gate_;
-  UniqueFd cancel_;  // eventfd
-  int stop_fd_;      // the caller's, or -1
-  std::string buffer_;
+  UniqueFd cancel_;                 // eventfd
+  int stop_fd_;                     // the caller's, or -1
+  std::unique_ptr<char[]> buffer_;  // of kMaxFrameBytes, its pages untouched until one is that long
   cell::FrameReader reader_;
   cell::FrameWriter writer_;
 };
