@@ -73,6 +73,9 @@ Result<Database> Database::OpenForeign(const std::string& path) {
   if (opened == nullptr) return Error(Kind::kSystem, "out of memory");
   if (code != SQLITE_OK) return DatabaseError(opened);
   (void)::sqlite3_busy_timeout(opened, kBusyWaitMs);  // fails only for a broken handle
+  // Each running task has a connection: it is to hold what it uses, and no block for small pieces.
+  (void)::sqlite3_db_config(opened, SQLITE_DBCONFIG_LOOKASIDE, nullptr, 0,
+                            0);  // ignoring: likewise
   TRY(database.Execute("PRAGMA trusted_schema = OFF"));
   return database;
 }
@@ -92,6 +95,10 @@ Result<Statement> Database::Prepare(std::string_view sql) {
                                         &prepared, nullptr);
   if (code != SQLITE_OK) return DatabaseError(database_.get());
   return Statement(database_.get(), prepared);
+}
+
+void Database::ReleaseMemory() {
+  (void)::sqlite3_db_release_memory(database_.get());  // how much it was
 }
 
 Status Database::Execute(std::string_view sql) {

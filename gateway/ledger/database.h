@@ -53,6 +53,9 @@ class Database {
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(std::string_view sql);  // one statement without values
 
+  // Gives back what it keeps of the file in memory.
+  void ReleaseMemory();
+
   // Makes `work`, a callable that returns Status, one transaction: all of it or nothing.
   template <typename Work>
   Status Transact(Work work) {

@@ -136,6 +136,9 @@ class Ledger {
   // The message has its reply; what that needed is forgotten.
   Status MarkReplied(std::string_view rail, std::string_view message);
 
+  // Gives back what it keeps in memory; to be called before it is not needed for long.
+  void ReleaseMemory() { database_.ReleaseMemory(); }
+
   // The newest first.
   Result<std::vector<TaskRow>> Tasks(int64_t limit);
   Result<std::optional<TaskRow>> Task(std::string_view id);

@@ -57,6 +57,7 @@ Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent,
 
 Status TaskRecord::BeginCell(const RunRow& run) {
   Status started = ledger_.StartRun(run);
+  ledger_.ReleaseMemory();
   if (started.ok()) return started;
   return std::move(started).error().Coded(kWorkspaceFailed);
 }
