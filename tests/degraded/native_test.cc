@@ -251,5 +251,33 @@ TEST_F(ClassicMountsTest, ASourceInTheFirstPlaceForTheStageIsStillThere) {
   std::filesystem::remove_all(directory);
 }
 
+TEST_F(DegradedNativeTest, ThatThereIsNoLandlockStandsInTheReport) {
+  auto abi = [&](const std::vector<SyscallFault>& faults) {
+    const std::string report = scratch_ + "/report.json";
+    Outcome ran = Without(faults, {"--report=" + report, "--", "/bin/true"});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    std::ifstream file(report);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  EXPECT_THAT(abi({{SYS_landlock_create_ruleset, ENOSYS}}), HasSubstr(R"("landlock_abi":0,)"));
+  EXPECT_THAT(abi({}), HasSubstr(Text(R"("landlock_abi":)", sys::LandlockAbi(), ",")));
+}
+
+// A program given a file to read has it all the same, on mounts made by mount(2).
+TEST_F(DegradedNativeTest, AFileIsGivenToBeReadWithoutTheNewerMountCalls) {
+  const std::string file = MakeFile("given", "content");
+  ASSERT_EQ(::chown(file.c_str(), user_->uid, user_->gid), 0);
+  RunOptions options;
+  options.in_child = [&file] {
+    int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || ::dup2(fd, 0) != 0) ::_exit(90);  // NOLINT(android-cloexec-dup2): given
+    if (!InstallFaults({{SYS_mount_setattr, ENOSYS}})) ::_exit(91);
+  };
+  Outcome ran =
+      Launch({"--userns=own", "--", "/bin/sh", "-c", "cat; chmod 666 /proc/self/fd/0"}, options);
+  EXPECT_EQ(ran.out, "content") << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("Read-only file system"));
+}
+
 }  // namespace
 }  // namespace taskcell::test
