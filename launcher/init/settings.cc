@@ -20,7 +20,7 @@ Status ApplySettings() {
 Result<cell::SettingsSeen> ReadSettings() {
   cell::SettingsSeen seen;
   seen.file_mask = sys::FileMask();
-  seen.personality = TRY(sys::Personality());
+  seen.personality = TRY(sys::TakePersonality());
   seen.securebits = TRY(sys::Securebits());
   sys::Scheduling scheduling = TRY(sys::OwnScheduling());
   seen.policy = scheduling.policy;

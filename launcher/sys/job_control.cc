@@ -106,7 +106,8 @@ Result<Scheduling> OwnScheduling() {
   if (policy < 0) return Failure("sched_getscheduler");
   own.policy = static_cast<uint32_t>(policy & ~SCHED_RESET_ON_FORK);
   long priority = ::syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
-  if (priority < 0 && errno == ENOSYS) return own;
+  // Only who had CAP_SYS_ADMIN or CAP_SYS_NICE can have given the class of real time.
+  if (priority < 0 && (errno == ENOSYS || errno == EPERM)) return own;
   if (priority < 0) return Failure("ioprio_get");
   own.io_class = static_cast<uint32_t>(IOPRIO_PRIO_CLASS(priority));
   return own;
@@ -131,11 +132,10 @@ uint32_t FileMask() {
   return mask;
 }
 
-Result<uint32_t> Personality() {
-  constexpr unsigned long kAsk = 0xFFFFFFFF;
-  int personality = ::personality(kAsk);
-  if (personality < 0) return Failure("personality");
-  return static_cast<uint32_t>(personality);
+Result<uint32_t> TakePersonality() {
+  int before = ::personality(PER_LINUX);
+  if (before < 0) return Failure("personality PER_LINUX");
+  return static_cast<uint32_t>(before);
 }
 
 Status SignalGroup(pid_t group, int signal) {

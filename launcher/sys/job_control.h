@@ -46,7 +46,7 @@ Status ResetModes();
 Status LeaveRealTime();
 
 // How this process is scheduled: sched_getscheduler(2) without SCHED_RESET_ON_FORK, and the class
-// of ioprio_get(2), 0 where the kernel knows none.
+// of ioprio_get(2), 0 where kernel or filter do not tell (ENOSYS, EPERM).
 struct Scheduling {
   uint32_t policy = 0;
   uint32_t io_class = 0;
@@ -56,8 +56,9 @@ Result<Scheduling> OwnScheduling();
 // The mask of umask(2), which is as it was afterwards.
 uint32_t FileMask();
 
-// personality(2) as it is.
-Result<uint32_t> Personality();
+// personality(2) as it was; from here on it is PER_LINUX. Asking alone is what a filter may forbid
+// that locks a personality (LockPersonality= of a systemd unit), setting the same is not.
+Result<uint32_t> TakePersonality();
 
 // kill(2) of every process of this pid namespace but its process 1, which must be the caller:
 // anywhere else it is refused (kInternal), since it would reach the whole host. No process left is

@@ -263,6 +263,17 @@ TEST_F(DegradedNativeTest, ThatThereIsNoLandlockStandsInTheReport) {
   EXPECT_THAT(abi({}), HasSubstr(Text(R"("landlock_abi":)", sys::LandlockAbi(), ",")));
 }
 
+// As in a unit with LockPersonality=yes, or where a filter lets nobody ask for an io class.
+TEST_F(DegradedNativeTest, WhatIsOnlyAskedForTheAttestationMayBeForbidden) {
+  constexpr uint32_t kAsk = 0xFFFFFFFF;
+  for (const SyscallFault& fault :
+       {SyscallFault{SYS_personality, EPERM, 0, kAsk}, SyscallFault{SYS_ioprio_get, EPERM}}) {
+    Outcome ran = Without({fault});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_EQ(ran.out, "ran\n");
+  }
+}
+
 // A program given a file to read has it all the same, on mounts made by mount(2).
 TEST_F(DegradedNativeTest, AFileIsGivenToBeReadWithoutTheNewerMountCalls) {
   const std::string file = MakeFile("given", "content");
