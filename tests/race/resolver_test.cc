@@ -6,11 +6,14 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <ostream>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "gateway/config/agent_config.h"
 #include "launcher/base/text.h"
@@ -33,6 +36,7 @@ using mounts::Verdict;
 const int kRounds = RaceRounds(20'000);
 const int kMaxRounds = 50 * kRounds;
 const int kSnapshotRounds = IsWithoutOpenat2() ? 100 : 500;
+constexpr int kLanes = 8;
 constexpr std::size_t kMaxBytes = 4096;
 constexpr char kCanary[] = "the canary that no cell may see";
 
@@ -258,6 +262,24 @@ class SnapshotRaceTest : public ResolverRaceTest, public testing::WithParamInter
     }
     return texts;
   }
+
+  // One snapshot into the new directory `name`; whether nothing was left out.
+  bool TakesAll(const std::string& name) const {
+    fs::create_directory(At(name));
+    UniqueFd agent = Open("agent");
+    UniqueFd copy = Open(name);
+    Result<mounts::Snapshot> snapshot = mounts::SnapshotAgentDirectory(agent.get(), copy.get());
+    EXPECT_TRUE(snapshot.ok()) << snapshot.error().text;
+    if (!snapshot.ok()) return false;
+    std::set<std::string> texts = TextsIn(At(name));
+    texts.erase("good");
+    EXPECT_TRUE(texts.empty()) << *texts.begin();
+    bool all = fs::exists(At(name + "/SOUL.md")) && fs::exists(At(name + "/wiki/a/b/page"));
+    EXPECT_EQ(snapshot->warnings.empty(), all) << "what was left out is warned about";
+    UniqueFd top = Open("");
+    EXPECT_TRUE(mounts::RemoveTree(top.get(), name).ok());
+    return all;
+  }
 };
 
 TEST_P(SnapshotRaceTest, NothingFromOutsideIsEverCopied) {
@@ -269,25 +291,20 @@ TEST_P(SnapshotRaceTest, NothingFromOutsideIsEverCopied) {
   fs::create_symlink(
       fs::is_directory(At("agent/" + swapped)) ? At("outside/dir") : At("outside/key"),
       At("agent/other"));
-  int whole = 0;
-  int partial = 0;
+  // A round is mostly a wait for the times of a swapped file to settle: several at once, which meet
+  // the same swaps.
+  std::atomic<int> rounds = 0;
+  std::atomic<int> whole = 0;
+  std::atomic<int> partial = 0;
   {
     Swapper swapper(Exchange(At("agent/" + swapped), At("agent/other")));
-    for (int round = 0; round < kSnapshotRounds; ++round) {
-      fs::create_directory(At("copy"));
-      UniqueFd agent = Open("agent");
-      UniqueFd copy = Open("copy");
-      Result<mounts::Snapshot> snapshot = mounts::SnapshotAgentDirectory(agent.get(), copy.get());
-      ASSERT_TRUE(snapshot.ok()) << snapshot.error().text;
-      std::set<std::string> texts = TextsIn(At("copy"));
-      texts.erase("good");
-      ASSERT_TRUE(texts.empty()) << *texts.begin();
-      bool all = fs::exists(At("copy/SOUL.md")) && fs::exists(At("copy/wiki/a/b/page"));
-      ASSERT_EQ(snapshot->warnings.empty(), all) << "what was left out is warned about";
-      ++(all ? whole : partial);
-      UniqueFd top = Open("");
-      ASSERT_TRUE(mounts::RemoveTree(top.get(), "copy").ok());
+    std::vector<std::thread> lanes;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      lanes.emplace_back([&, copy = Text("copy-", lane)] {
+        while (rounds++ < kSnapshotRounds && !HasFailure()) ++(TakesAll(copy) ? whole : partial);
+      });
     }
+    for (std::thread& lane : lanes) lane.join();
   }
   EXPECT_GT(whole, 0) << "control: both were met";
   EXPECT_GT(partial, 0) << "control: both were met";
