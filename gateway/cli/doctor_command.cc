@@ -204,8 +204,10 @@ class Doctor {
     Add(id, RowState::kOk,
         Text(RuntimeId(admission->runtime), ", model ", Printable(admission->model), ", account ",
              Printable(payer.account), "\negress: ", payer.route.upstream.Url(),
-             " only, through the broker", payer.route.overridden ? " (overridden)" : "", "\n",
-             sees));
+             " only, through the broker",
+             payer.route.uplink.proxy.empty() ? ""
+                                              : Text(" and ", Printable(payer.route.uplink.proxy)),
+             payer.route.overridden ? " (overridden)" : "", "\n", sees));
   }
 
   // What a cell would get of the agent's directory.

@@ -115,6 +115,15 @@ TEST_F(DoctorTest, EachEngineSaysWhatIsDifferentWithIt) {
   }
 }
 
+TEST_F(DoctorTest, TheWayToTheProviderNamesTheOperatorsProxy) {
+  Put("config.toml", "[taskcell]\nupstream_proxy = \"http://proxy.example:3128\"\n");
+  const std::string agent = Row(Look(), "agent a1");
+  EXPECT_NE(agent.find("egress: https://api.anthropic.com only, through the broker and "
+                       "http://proxy.example:3128\n"),
+            std::string::npos)
+      << agent;
+}
+
 // What no admission sees: the launcher finds out when it makes a cell.
 TEST_F(DoctorTest, LimitsThatTheLauncherCannotSetRefuseEveryAgent) {
   Put("config.toml", "");
