@@ -116,7 +116,8 @@ Status Child::StopPropagation() {
 // Everything that is opened on the host is opened here, still under the caller's own kernel ids.
 Status Child::TakeSources() {
   devices_ = TRY(TakeDevices());
-  streams_ = TRY(GuardStreams(plan_));
+  // Otherwise the job gets pipes or a terminal made for it, and these stay with init.
+  if (orders_.stdio == cell::JobStdio::kInherit) streams_ = TRY(GuardStreams(plan_));
   MountTable mounts = TRY(MountTable::Read());
   if (plan_.root == cell::RootKind::kHost) {
     host_root_ = TRY(TakeHostRoot(plan_, mounts));

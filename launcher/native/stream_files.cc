@@ -50,15 +50,16 @@ Result<UniqueFd> CopyNameless(int fd) {
   return sys::Open(PathOf(copy.get()), O_RDONLY);
 }
 
-Error Unguarded(int fd, const Error& error) {
-  return Error(Kind::kUnsupported,
-               Text(kStreams[fd],
-                    " is a file of this user that the program could change through it: it cannot "
-                    "be opened once more by its name (",
-                    error.text,
-                    "), on a mount that is read-only. Give it by a pipe: cat FILE | "
-                    "taskcell-launch ..."),
-               error.err);
+Error Unguarded(int fd, bool is_file, const Error& error) {
+  return Error(
+      Kind::kUnsupported,
+      Text(kStreams[fd], " is ", is_file ? "a file" : "a terminal",
+           " of this user that the program could change through it: it cannot be opened once more "
+           "by its name (",
+           error.text, "), on a mount that is read-only. ",
+           is_file ? "Give it by a pipe: cat FILE | taskcell-launch ..."
+                   : "Use --tty, which gives the program a terminal of its own"),
+      error.err);
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ Result<std::vector<StreamFile>> GuardStreams(const cell::CellPlan& plan) {
     if (file.ok()) {
       guarded.push_back({fd, std::move(file).value()});
     } else if (CanChange(info.value(), plan)) {
-      return Unguarded(fd, file.error());
+      return Unguarded(fd, S_ISREG(info->st_mode), file.error());
     }
   }
   return guarded;

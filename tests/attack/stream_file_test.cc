@@ -175,5 +175,34 @@ TEST_F(StreamFileAttackTest, TheModeOfTheCallersTerminalCannotBeChanged) {
   ::close(master);
 }
 
+// In a mount namespace where that name is not there.
+TEST_F(StreamFileAttackTest, ATerminalThatCannotBeFoundByItsNameIsRefusedButForOneOfTheCellsOwn) {
+  int master = -1;
+  int slave = -1;
+  ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  ASSERT_EQ(::fchown(slave, user_->uid, user_->gid), 0);
+  RunOptions options;
+  options.in_child = [slave] {
+    for (int fd : {0, 1})
+      if (::dup2(slave, fd) != fd) ::_exit(90);  // NOLINT(android-cloexec-dup2): given
+  };
+  auto launch = [&](const std::string& arguments) {
+    return test::Run(
+        {"/usr/bin/unshare", "--mount", "/bin/sh", "-c",
+         "mount -t tmpfs none /dev/pts && exec setpriv --reuid=" + std::to_string(user_->uid) +
+             " --regid=" + std::to_string(user_->gid) + " --clear-groups " +
+             Program("taskcell-launch") + " --userns=own " + arguments},
+        options);
+  };
+  Outcome refused = launch("-- /bin/true");
+  EXPECT_EQ(refused.status, 125);
+  EXPECT_THAT(refused.err, HasSubstr("standard input is a terminal of this user"));
+  EXPECT_THAT(refused.err, HasSubstr("Use --tty"));
+  Outcome own = launch("--tty -- /bin/true");
+  EXPECT_EQ(own.status, 0) << own.err;
+  ::close(slave);
+  ::close(master);
+}
+
 }  // namespace
 }  // namespace taskcell::test
