@@ -61,7 +61,8 @@ Status CompareLimits(const cell::CellPlan& plan, cell::Engine engine,
 
 Status Attest(probe::RunningCell& cell, cell::Engine engine, int cancel_fd) {
   gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate(), cancel_fd));
-  gate::GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
+  gate::GateHost::Arrival arrival =
+      TRY(gate.Attest(cell::ListenerCount(cell.plan()), Clock::now() + kAttestationWait));
   cell::Attestation seen;
   seen.inside = std::move(arrival.inside);
   seen.outside = TRY(cell.Observe());

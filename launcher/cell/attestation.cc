@@ -124,6 +124,7 @@ void RestFields(Io& io, Value& seen) {
   io.String(seen.hostname, kMaxPathText);
   io.String(seen.working_directory, kMaxPathText);
   io.Number(seen.listener_port);
+  io.Number(seen.tunnel_port);
 }
 
 template <typename Io, typename Value>

@@ -58,6 +58,7 @@ void Fields(Io& io, Value& plan) {
   io.Number(plan.limits.io_weight);
   io.String(plan.limits.cpu_set, kMaxCpuListBytes);
   io.Choice(plan.network, NetworkMode::kOpen);
+  io.Flag(plan.tunnels);
   io.String(plan.hostname, kMaxHostnameBytes);
   io.String(plan.working_directory, kMaxPathBytes);
   io.String(plan.filter, kMaxFilterBytes);
@@ -150,6 +151,11 @@ Status CheckRoot(const CellPlan& plan) {
   return Ok();
 }
 
+Status CheckTunnels(const CellPlan& plan) {
+  if (!plan.tunnels || plan.network == NetworkMode::kProvider) return Ok();
+  return Bad("tunnels without the provider's network, through which they go");
+}
+
 Status CheckFilter(const CellPlan& plan) {
   constexpr std::size_t kInstructionBytes = 8;
   if (plan.filter.size() % kInstructionBytes != 0 || plan.filter.size() > kMaxFilterBytes)
@@ -221,10 +227,16 @@ bool IsAtOrBelow(std::string_view path, std::string_view top) {
   return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
 }
 
+std::size_t ListenerCount(const CellPlan& plan) {
+  if (plan.network != NetworkMode::kProvider) return 0;
+  return plan.tunnels ? 2 : 1;
+}
+
 Status CheckPlan(const CellPlan& plan) {
   TRY(CheckNames(plan));
   TRY(CheckRoot(plan));
   TRY(CheckLimits(plan.limits));
+  TRY(CheckTunnels(plan));
   TRY(CheckFilter(plan));
   return CheckMounts(plan);
 }

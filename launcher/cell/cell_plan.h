@@ -88,6 +88,8 @@ struct CellPlan {
   std::vector<PlannedTmpfs> tmpfs;
   Limits limits;
   NetworkMode network = NetworkMode::kNone;
+  // kProvider only: a second loopback listener, for CONNECT to the hosts that are allowed by name.
+  bool tunnels = false;
   std::string hostname = "taskcell";
   std::string working_directory = "/workspace";
   // The job's system call filter, an array of struct sock_filter as it lies in memory; empty: the
@@ -118,10 +120,14 @@ bool IsNormalPath(std::string_view path);
 // True when the normal path `path` is `top` or lies below it; `top` is not "/".
 bool IsAtOrBelow(std::string_view path, std::string_view top);
 
+// How many loopback listeners the cell's first process hands out: the broker's, and the one for
+// tunnels after it.
+std::size_t ListenerCount(const CellPlan& plan);
+
 // Refuses a plan that no cell could honour or that names something twice: ids of 0, limits of 0, a
 // target that is not absolute and normalised, two entries on one target, a target at or below
-// /proc, /sys or /dev, more than kMaxPlannedMounts mounts, a malformed run id, a tmpfs of size 0.
-// Pure.
+// /proc, /sys or /dev, more than kMaxPlannedMounts mounts, a malformed run id, a tmpfs of size 0,
+// tunnels without the provider's network. Pure.
 Status CheckPlan(const CellPlan& plan);
 
 // One byte string for the way over a descriptor, and back. ParsePlan refuses anything malformed,

@@ -50,6 +50,9 @@ void CompareNetwork(const CellPlan& plan, const InsideAttestation& seen, Mismatc
   if (wants_listener != (seen.listener_port != 0)) {
     found.Add("listener", wants_listener ? "a port" : "none", Text("port ", seen.listener_port));
   }
+  if (plan.tunnels != (seen.tunnel_port != 0)) {
+    found.Add("tunnel listener", plan.tunnels ? "a port" : "none", Text("port ", seen.tunnel_port));
+  }
   if (plan.network == NetworkMode::kOpen) return;
   CompareInterfaces(seen, found);
   CompareRoutes(seen, found);

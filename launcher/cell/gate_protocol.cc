@@ -129,19 +129,22 @@ Result<bool> FrameReader::Take(std::string_view packet, Message& message) {
   return true;
 }
 
-std::string EncodePort(uint16_t port) {
+std::string EncodePorts(const ListenerPorts& ports) {
   WireWriter writer;
-  writer.Number(port);
+  writer.Number(ports.broker);
+  writer.Number(ports.tunnel);
   return writer.Take();
 }
 
-Result<uint16_t> ParsePort(std::string_view payload) {
+Result<ListenerPorts> ParsePorts(std::string_view payload) {
   WireReader reader(payload);
-  uint16_t port = 0;
-  reader.Number(port);
+  ListenerPorts ports;
+  reader.Number(ports.broker);
+  reader.Number(ports.tunnel);
   TRY(reader.Finish("listener frame"));
-  if (port == 0) return Violation("a listener on port 0");
-  return port;
+  if (ports.broker == 0) return Violation("a listener on port 0");
+  if (ports.broker == ports.tunnel) return Violation("two listeners on one port");
+  return ports;
 }
 
 std::string EncodeRefusal(const Refusal& refusal) {

@@ -16,7 +16,8 @@ namespace taskcell::cell {
 // A message longer than one payload travels in parts of one type, in order, with nothing between
 // them.
 //
-// init -> host: kListener (payload: EncodePort; carries the descriptor; provider network only),
+// init -> host: kListener (payload: EncodePorts; carries one descriptor for each port, in their
+// order; provider network only),
 // kTerminal (no payload; carries the master side; JobStdio::kTerminal only), kAttestation (parts),
 // then after the job came: kStarted, (kStdout | kStderr)*, kExit; or kRefused. Nothing comes after
 // kExit or kRefused; kRefused also comes instead of an attestation that cannot be made. host ->
@@ -103,9 +104,14 @@ class FrameWriter {
   uint32_t next_sequence_ = 0;
 };
 
-// kListener's payload.
-std::string EncodePort(uint16_t port);
-Result<uint16_t> ParsePort(std::string_view payload);
+// kListener's payload: where the cell's loopback listeners are bound. They are two different ones;
+// 0: the plan asks for no listener for tunnels.
+struct ListenerPorts {
+  uint16_t broker = 0;
+  uint16_t tunnel = 0;
+};
+std::string EncodePorts(const ListenerPorts& ports);
+Result<ListenerPorts> ParsePorts(std::string_view payload);
 
 // Why a job did not start, or why init gave up. `stage` names the step ("landlock", "chdir",
 // "exec", ...).

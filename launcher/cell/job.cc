@@ -37,6 +37,7 @@ void Fields(Io& io, Value& job) {
   io.Flag(job.stays);
   io.Number(job.timeout_ms);
   io.Number(job.loopback_port);
+  io.Number(job.tunnel_port);
 }
 
 Error Bad(std::string_view text) { return Error(Kind::kConfig, Text("job: ", text)); }

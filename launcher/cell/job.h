@@ -50,6 +50,7 @@ struct Job {
   uint64_t timeout_ms = 0;  // 0: none; init's own second line, counted from the start of the job
   uint16_t loopback_port =
       0;  // the one port the job may connect to (Landlock, where the kernel has it); 0: not limited
+  uint16_t tunnel_port = 0;  // and where that one is limited, one more; 0: none
 };
 
 // Refuses a job that no cell could run: an empty argv, an environment entry without a name, paths

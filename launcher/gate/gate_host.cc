@@ -58,29 +58,30 @@ Error GateHost::GiveUp(Error error, std::string_view code) {
   return error.code == "stopped" ? error : std::move(error).Coded(code);
 }
 
-// Receives packets until one whole message is there. Only the first packet may bring a descriptor,
-// and only where one is wanted.
-Result<cell::FrameReader::Message> GateHost::ReceiveMessage(bool want_fd,
-                                                            Clock::time_point deadline,
-                                                            UniqueFd* passed) {
+// Receives packets until one whole message is there. Only the first packet may bring descriptors,
+// and only as many as `passed` has places.
+Result<cell::FrameReader::Message> GateHost::ReceiveMessage(std::span<UniqueFd> passed,
+                                                            Clock::time_point deadline) {
   cell::FrameReader::Message message;
   while (true) {
     if (Clock::now() >= deadline)
       return Error(Kind::kViolation, "the cell's first process said nothing in time", ETIMEDOUT);
     if (TRY(Await(POLLIN, deadline)) == 0) continue;
-    auto packet = sys::ReceivePacket(gate_.get(), {buffer_.get(), cell::kMaxFrameBytes}, want_fd);
+    auto packet =
+        sys::ReceivePacketWith(gate_.get(), {buffer_.get(), cell::kMaxFrameBytes}, passed);
     if (!packet.ok() && packet.error().err == EAGAIN) continue;
     if (!packet.ok()) return std::move(packet).error();
     if (packet->size == 0) return GateClosed();
     if (packet->control_discarded) return Violation("a descriptor came that nobody asked for");
-    if (want_fd) *passed = std::move(packet->passed);
-    want_fd = false;
+    passed = {};
     if (TRY(reader_.Take(std::string_view(buffer_.get(), packet->size), message))) return message;
   }
 }
 
-Status GateHost::TakeListener(Clock::time_point deadline, Arrival* arrival, uint16_t* port) {
-  auto message = TRY(ReceiveMessage(true, deadline, &arrival->listener));
+Result<cell::ListenerPorts> GateHost::TakeListeners(std::size_t listeners,
+                                                    Clock::time_point deadline, Arrival* arrival) {
+  std::array<UniqueFd, 2> passed;
+  auto message = TRY(ReceiveMessage(std::span(passed).first(listeners), deadline));
   if (message.type == FrameType::kRefused) {
     auto refusal = TRY(cell::ParseRefusal(message.payload));
     return Error(
@@ -90,21 +91,27 @@ Status GateHost::TakeListener(Clock::time_point deadline, Arrival* arrival, uint
   }
   if (message.type != FrameType::kListener)
     return Violation(Name(message.type) + " came where the listener was due");
-  *port = TRY(cell::ParsePort(message.payload));
-  if (!arrival->listener.valid()) return Violation("the listener frame brought no descriptor");
-  uint16_t bound = TRY(sys::LoopbackListenerPort(arrival->listener.get()));
-  if (bound != *port)
-    return Violation(Text("the listener is bound to port ", bound, ", not ", *port));
-  return Ok();
+  cell::ListenerPorts ports = TRY(cell::ParsePorts(message.payload));
+  if ((ports.tunnel != 0) != (listeners == 2))
+    return Violation("the listener frame names another number of ports than was asked for");
+  for (std::size_t index = 0; index < listeners; ++index) {
+    if (!passed[index].valid()) return Violation("the listener frame brought no descriptor");
+    uint16_t bound = TRY(sys::LoopbackListenerPort(passed[index].get()));
+    uint16_t named = index == 0 ? ports.broker : ports.tunnel;
+    if (bound != named)
+      return Violation(Text("the listener is bound to port ", bound, ", not ", named));
+  }
+  arrival->listener = std::move(passed[0]);
+  arrival->tunnel_listener = std::move(passed[1]);
+  return ports;
 }
 
-Result<GateHost::Arrival> GateHost::AttestUnguarded(bool want_listener,
+Result<GateHost::Arrival> GateHost::AttestUnguarded(std::size_t listeners,
                                                     Clock::time_point deadline) {
   Arrival arrival;
-  uint16_t port = 0;
-  if (want_listener) TRY(TakeListener(deadline, &arrival, &port));
-  UniqueFd none;
-  auto message = TRY(ReceiveMessage(false, deadline, &none));
+  cell::ListenerPorts ports;
+  if (listeners > 0) ports = TRY(TakeListeners(listeners, deadline, &arrival));
+  auto message = TRY(ReceiveMessage({}, deadline));
   if (message.type == FrameType::kRefused) {
     auto refusal = TRY(cell::ParseRefusal(message.payload));
     return Error(Kind::kSystem,
@@ -115,15 +122,20 @@ Result<GateHost::Arrival> GateHost::AttestUnguarded(bool want_listener,
   if (message.type != FrameType::kAttestation)
     return Violation(Name(message.type) + " came where the attestation was due");
   arrival.inside = TRY(cell::ParseAttestation(message.payload));
-  if (arrival.inside.listener_port != port) {
+  if (arrival.inside.listener_port != ports.broker) {
     return Violation(Text("the attestation names listener port ", arrival.inside.listener_port,
-                          ", the listener came on ", port));
+                          ", the listener came on ", ports.broker));
+  }
+  if (arrival.inside.tunnel_port != ports.tunnel) {
+    return Violation(Text("the attestation names port ", arrival.inside.tunnel_port,
+                          " for tunnels, their listener came on ", ports.tunnel));
   }
   return arrival;
 }
 
-Result<GateHost::Arrival> GateHost::Attest(bool want_listener, Clock::time_point deadline) {
-  auto arrival = AttestUnguarded(want_listener, deadline);
+Result<GateHost::Arrival> GateHost::Attest(std::size_t listeners, Clock::time_point deadline) {
+  if (listeners > 2) return Error(Kind::kInternal, "a cell has at most two listeners");
+  auto arrival = AttestUnguarded(listeners, deadline);
   if (!arrival.ok()) return GiveUp(std::move(arrival).error(), "cell_mismatch");
   return arrival;
 }

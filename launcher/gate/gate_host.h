@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -43,7 +44,7 @@ struct JobEnd {
 };
 
 // The host's side of one gate. The peer is the cell's PID 1 and hostile: frames are bounded and
-// sequenced, no control buffer is offered but for the one expected descriptor, every wait has a
+// sequenced, no control buffer is offered but for the expected descriptors, every wait has a
 // deadline, and any broken rule is an Error of kind kViolation with the code cell_mismatch before
 // the hand-over and transport_failed after it. After an error the gate is closed, which makes an
 // honest init kill everything; the caller kills the cell in any case.
@@ -61,11 +62,12 @@ class GateHost {
 
   struct Arrival {
     cell::InsideAttestation inside;
-    UniqueFd listener;  // valid exactly when it was asked for
+    UniqueFd listener;         // valid exactly when it was asked for
+    UniqueFd tunnel_listener;  // the same
   };
-  // Waits for the attestation, and before it for the cell's loopback listener where
-  // `want_listener`.
-  Result<Arrival> Attest(bool want_listener, Clock::time_point deadline);
+  // Waits for the attestation, and before it for the cell's loopback listeners: 0, 1 or 2 of them
+  // (cell::ListenerCount), in one message.
+  Result<Arrival> Attest(std::size_t listeners, Clock::time_point deadline);
 
   // Hands the job over: that is "go". To be called only after the attestation was compared.
   Status HandOver(const cell::Job& job, Clock::time_point deadline);
@@ -84,10 +86,11 @@ class GateHost {
  private:
   GateHost(UniqueFd gate, UniqueFd cancel, int stop_fd);
 
-  Result<cell::FrameReader::Message> ReceiveMessage(bool want_fd, Clock::time_point deadline,
-                                                    UniqueFd* passed);
-  Result<Arrival> AttestUnguarded(bool want_listener, Clock::time_point deadline);
-  Status TakeListener(Clock::time_point deadline, Arrival* arrival, uint16_t* port);
+  Result<cell::FrameReader::Message> ReceiveMessage(std::span<UniqueFd> passed,
+                                                    Clock::time_point deadline);
+  Result<Arrival> AttestUnguarded(std::size_t listeners, Clock::time_point deadline);
+  Result<cell::ListenerPorts> TakeListeners(std::size_t listeners, Clock::time_point deadline,
+                                            Arrival* arrival);
   Status Send(cell::FrameType type, std::string_view payload, Clock::time_point deadline);
   Result<JobEnd> PumpUnguarded(OutputSink& sink, Clock::time_point deadline);
   void AskToEnd(Clock::time_point* give_up);

@@ -32,6 +32,7 @@ Result<AloneSeen> AttestAlone();
 struct OwnSockets {
   uint64_t gate = 0;
   uint64_t listener = 0;
+  uint64_t tunnel_listener = 0;
   std::string gate_peer;
 };
 // Sockets that are not `own` and ipc objects: to be looked for before there is a witness, which

@@ -54,10 +54,14 @@ class SocketSearch {
   void Look(const SocketTable& table, const std::vector<std::string_view>& words) {
     std::optional<uint64_t> inode;
     if (table.inode_word < words.size()) inode = ParseUnsigned(words[table.inode_word]);
-    if (inode && *inode != 0 && (*inode == own_.gate || *inode == own_.listener)) return;
+    if (inode && *inode != 0 && IsOwn(*inode)) return;
     if (table.name == "unix" && IsGatePeer(words)) return;
     if (seen_.sockets.size() < kMostNamed)
       seen_.sockets.push_back({std::string(table.name), inode.value_or(0)});
+  }
+
+  bool IsOwn(uint64_t inode) const {
+    return inode == own_.gate || inode == own_.listener || inode == own_.tunnel_listener;
   }
 
   // The other end of a unix connection is made in the namespace of who connects, and has the path

@@ -1,7 +1,9 @@
 #include "launcher/init/cell_init.h"
 
+#include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/attestation.h"
@@ -25,29 +27,39 @@ namespace {
 using cell::FrameReader;
 using cell::FrameType;
 
-// Makes the cell's loopback listener, gives it away and keeps nothing of it: requests of the job
-// are accepted by the broker outside. Returns its inode.
-Result<uint64_t> HandOutListener(Gate& gate, cell::InsideAttestation& seen) {
-  sys::LoopbackListener listener = TRY(sys::ListenLoopback());
-  uint64_t inode = TRY(sys::Stat(listener.fd.get())).st_ino;
-  TRY(gate.Send(FrameType::kListener, cell::EncodePort(listener.port), listener.fd.get()));
-  seen.listener_port = listener.port;
-  return inode;
+// Makes the cell's loopback listeners, gives them away and keeps nothing of them: requests of the
+// job are accepted by the broker outside. Notes their inodes in `own`.
+Status HandOutListeners(const Options& options, Gate& gate, cell::InsideAttestation& seen,
+                        OwnSockets& own) {
+  if (!options.listen) return Ok();
+  sys::LoopbackListener broker = TRY(sys::ListenLoopback());
+  own.listener = TRY(sys::Stat(broker.fd.get())).st_ino;
+  seen.listener_port = broker.port;
+  if (!options.tunnels) {
+    return gate.Send(FrameType::kListener, cell::EncodePorts({broker.port}),
+                     std::array{broker.fd.get()});
+  }
+  sys::LoopbackListener tunnel = TRY(sys::ListenLoopback());
+  own.tunnel_listener = TRY(sys::Stat(tunnel.fd.get())).st_ino;
+  seen.tunnel_port = tunnel.port;
+  return gate.Send(FrameType::kListener, cell::EncodePorts({broker.port, tunnel.port}),
+                   std::array{broker.fd.get(), tunnel.fd.get()});
 }
 
 // Makes a terminal of the cell's own, gives the master side away and returns the job's.
 Result<UniqueFd> HandOutTerminal(Gate& gate) {
   sys::TerminalPair terminal = TRY(sys::MakeTerminal("/dev/pts/ptmx"));
-  TRY(gate.Send(FrameType::kTerminal, {}, terminal.master.get()));
+  TRY(gate.Send(FrameType::kTerminal, {}, std::array{terminal.master.get()}));
   return std::move(terminal.slave);
 }
 
 // The launcher makes every namespace of a cell anew and hands the gate over; an engine's may be
 // another container's.
-Status AttestSharingOfEngine(const Options& options, uint64_t listener, Gate& gate,
+Status AttestSharingOfEngine(const Options& options, OwnSockets own, Gate& gate,
                              cell::InsideAttestation& seen) {
   if (options.gate_path.empty()) return Ok();
-  OwnSockets own = {TRY(sys::Stat(gate.fd())).st_ino, listener, TRY(sys::PeerPath(gate.fd()))};
+  own.gate = TRY(sys::Stat(gate.fd())).st_ino;
+  own.gate_peer = TRY(sys::PeerPath(gate.fd()));
   return AttestSharing(own, seen);
 }
 
@@ -75,8 +87,8 @@ Result<Witness> SendAttestation(const Options& options, std::span<const char* co
                                 Gate& gate) {
   TRY(AdoptDescriptors(options));
   cell::InsideAttestation seen;
-  uint64_t listener = 0;
-  if (options.listen) listener = TRY(HandOutListener(gate, seen).With("listener"));
+  OwnSockets own;
+  TRY(HandOutListeners(options, gate, seen, own).With("listener"));
   Confinement confinement;
   if (options.filter_fd >= 0) {
     seen.witness_filter = TRY(TakeFilter(options.filter_fd).With("filter"));
@@ -85,7 +97,7 @@ Result<Witness> SendAttestation(const Options& options, std::span<const char* co
                 confinement.filter.size() * sizeof(sock_filter));
   }
   AloneSeen alone = TRY(AttestAlone());
-  TRY(AttestSharingOfEngine(options, listener, gate, seen));
+  TRY(AttestSharingOfEngine(options, std::move(own), gate, seen));
   confinement.nofile = options.nofile;
   confinement.file_bytes = options.file_bytes;
   confinement.landlock_abi = sys::LandlockAbi();

@@ -143,11 +143,12 @@ Status ConfineSelf(const Confinement& confinement, std::string_view& stage,
   return sys::InstallSeccomp(filter.code, filter.length);
 }
 
-Status ConfineToPort(int landlock_abi, uint16_t port) {
+Status ConfineToPorts(int landlock_abi, uint16_t port, uint16_t tunnel_port) {
   constexpr int kAbiWithNet = 4;
   if (port == 0 || landlock_abi < kAbiWithNet) return Ok();
   UniqueFd ruleset = TRY(sys::MakeLandlockRuleset(landlock_abi, {0, sys::kNetConnectTcp, 0}));
   TRY(sys::GrantPort(ruleset.get(), port, sys::kNetConnectTcp));
+  if (tunnel_port != 0) TRY(sys::GrantPort(ruleset.get(), tunnel_port, sys::kNetConnectTcp));
   return sys::RestrictSelf(ruleset.get());
 }
 

@@ -36,10 +36,11 @@ Result<std::vector<std::string>> WritableMounts(std::string_view mountinfo);
 Status ConfineSelf(const Confinement& confinement, std::string_view& stage,
                    cell::SettingsSeen& seen);
 
-// After ConfineSelf, once the job is known: TCP connections go to `port` alone, where the kernel's
-// Landlock knows ports. Binding is left free: nothing but the cell itself can reach its loopback,
-// and programs bind ports just to see whether they can.
-Status ConfineToPort(int landlock_abi, uint16_t port);
+// After ConfineSelf, once the job is known: TCP connections go to `port` alone, and to
+// `tunnel_port` where that is not 0, where the kernel's Landlock knows ports. Binding is left free:
+// nothing but the cell itself can reach its loopback, and programs bind ports just to see whether
+// they can.
+Status ConfineToPorts(int landlock_abi, uint16_t port, uint16_t tunnel_port);
 
 // After ConfineSelf: no terminal can be set any more (modes, foreground group; EPERM). For a job
 // that holds its caller's terminal without being in the foreground there: it needs but to block

@@ -32,17 +32,17 @@ Result<Gate> Gate::Open(const Options& options) {
   return Gate(std::move(socket));
 }
 
-Status Gate::SendPacket(std::string_view packet, int pass_fd) {
+Status Gate::SendPacket(std::string_view packet, std::span<const int> passed) {
   while (true) {
-    Status sent = sys::SendPacket(fd(), packet, pass_fd);
+    Status sent = sys::SendDescriptors(fd(), packet, passed);
     if (sent.ok() || sent.error().err != EAGAIN) return sent;
     TRY(sys::Poll(fd(), POLLOUT, -1));
   }
 }
 
-Status Gate::Send(cell::FrameType type, std::string_view payload, int pass_fd) {
+Status Gate::Send(cell::FrameType type, std::string_view payload, std::span<const int> passed) {
   return writer_.Write(type, payload, [&](std::string_view packet) {
-    return SendPacket(packet, std::exchange(pass_fd, -1));
+    return SendPacket(packet, std::exchange(passed, {}));
   });
 }
 

@@ -21,9 +21,9 @@ class Gate {
 
   int fd() const { return socket_.get(); }
 
-  // Sends a whole message, waiting as long as the other side lives. `pass_fd` (or -1) travels with
-  // the first frame.
-  Status Send(cell::FrameType type, std::string_view payload, int pass_fd = -1);
+  // Sends a whole message, waiting as long as the other side lives. `passed` travel with the first
+  // frame.
+  Status Send(cell::FrameType type, std::string_view payload, std::span<const int> passed = {});
 
   // For a sender that must not wait: writes the header of a one-frame message to the start of
   // `packet` (a sequence number is used up, so the packet has to be sent), then sends it. Returns
@@ -42,7 +42,7 @@ class Gate {
   static bool IsClosed(const Error& error) { return error.kind == Kind::kSystem && error.err == 0; }
 
  private:
-  Status SendPacket(std::string_view packet, int pass_fd);
+  Status SendPacket(std::string_view packet, std::span<const int> passed);
 
   UniqueFd socket_;
   cell::FrameReader reader_;

@@ -124,7 +124,7 @@ Status Prepare(const cell::Job& job, int landlock_abi, int report_fd, std::strin
   stage = "session";
   TRY(IgnoreSignals(job));
   stage = "landlock";
-  TRY(ConfineToPort(landlock_abi, job.loopback_port));
+  TRY(ConfineToPorts(landlock_abi, job.loopback_port, job.tunnel_port));
   stage = "terminal";
   if (job.stdio == cell::JobStdio::kInherit && !job.foreground && HoldsTerminal())
     TRY(LeaveTerminalsAlone());

@@ -57,6 +57,10 @@ Status ParseOne(std::string_view argument, Options& options) {
     options.listen = true;
     return Ok();
   }
+  if (argument == "--tunnels") {
+    options.tunnels = true;
+    return Ok();
+  }
   if (argument == "--inherit") {
     options.stdio = cell::JobStdio::kInherit;
     return Ok();
@@ -97,6 +101,9 @@ Result<Options> ParseOptions(std::span<const std::string_view> arguments) {
   for (std::string_view argument : arguments) TRY(ParseOne(argument, options));
   if ((options.gate_fd >= 0) == !options.gate_path.empty()) {
     return Error(Kind::kUsage, "exactly one of --gate-fd and --gate-path is required");
+  }
+  if (options.tunnels && !options.listen) {
+    return Error(Kind::kUsage, "--tunnels goes with --listen only");
   }
   return options;
 }

@@ -23,6 +23,7 @@ struct Options {
   int gate_fd = -1;         // --gate-fd=N: the gate, already connected
   std::string gate_path;    // --gate-path=PATH: or where to connect it
   bool listen = false;      // --listen: make the loopback listener of NetworkMode::kProvider
+  bool tunnels = false;     // --tunnels: and a second one; with --listen only
   uint64_t nofile = 0;      // --nofile=N: RLIMIT_NOFILE of the job; 0: as it is
   uint64_t file_bytes = 0;  // --file-size=N: RLIMIT_FSIZE of the job; 0: as it is
   cell::JobStdio stdio =

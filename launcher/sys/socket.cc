@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -140,16 +141,26 @@ Status SendDescriptors(int fd, std::string_view packet, std::span<const int> pas
 }
 
 Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd) {
+  UniqueFd one;
+  Packet packet = TRY(ReceivePacketWith(fd, buffer, std::span(&one, want_fd ? 1U : 0U)));
+  packet.passed = std::move(one);
+  return packet;
+}
+
+Result<Packet> ReceivePacketWith(int fd, std::span<char> buffer, std::span<UniqueFd> passed) {
+  if (passed.size() > kMostDescriptors) {
+    return Error(Kind::kInternal, Text(passed.size(), " descriptors of one packet"), E2BIG);
+  }
   struct iovec part = {buffer.data(), buffer.size()};
-  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(struct cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
   struct msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (want_fd) {
+  if (!passed.empty()) {
     message.msg_control = control;
-    // CRITICAL: not CMSG_SPACE, whose padding has room for a second descriptor that nobody would
+    // CRITICAL: not CMSG_SPACE, whose padding has room for one more descriptor that nobody would
     // close.
-    message.msg_controllen = CMSG_LEN(sizeof(int));
+    message.msg_controllen = CMSG_LEN(passed.size() * sizeof(int));
   }
   ssize_t got = 0;
   while ((got = ::recvmsg(fd, &message, MSG_CMSG_CLOEXEC)) < 0) {
@@ -160,11 +171,11 @@ Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd) {
   packet.size = static_cast<std::size_t>(got);
   packet.control_discarded = (message.msg_flags & MSG_CTRUNC) != 0;
   struct cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int passed = -1;
-    std::memcpy(&passed, CMSG_DATA(header), sizeof passed);
-    packet.passed.Reset(passed);
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    std::array<int, kMostDescriptors> numbers = {};
+    std::size_t count = std::min(passed.size(), (header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    std::memcpy(numbers.data(), CMSG_DATA(header), count * sizeof(int));
+    for (std::size_t index = 0; index < count; ++index) passed[index].Reset(numbers[index]);
   }
   if ((message.msg_flags & MSG_TRUNC) != 0) {
     return Error(Kind::kViolation,

@@ -65,6 +65,10 @@ struct Packet {
 // exactly one is taken, CLOEXEC.
 Result<Packet> ReceivePacket(int fd, std::span<char> buffer, bool want_fd);
 
+// The same for several descriptors: as many as `passed` has places, at most kMostDescriptors, are
+// taken into it in their order. Places nothing came for stay as they are.
+Result<Packet> ReceivePacketWith(int fd, std::span<char> buffer, std::span<UniqueFd> passed);
+
 // Receives one packet that SendDescriptors sent: its size (0: the peer closed), with the
 // descriptors, CLOEXEC, in `passed`. A packet that does not fit is kViolation. For a peer that is
 // trusted: however many it sends, they are taken.

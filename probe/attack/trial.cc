@@ -93,7 +93,7 @@ bool SameLimits(const cell::LimitsSeen& a, const cell::LimitsSeen& b) {
 
 Result<cell::Attestation> Attest(gate::GateHost& gate, probe::RunningCell& cell) {
   cell::Attestation seen;
-  seen.inside = TRY(gate.Attest(false, Clock::now() + kAttestationWait)).inside;
+  seen.inside = TRY(gate.Attest(0, Clock::now() + kAttestationWait)).inside;
   seen.outside = TRY(cell.Observe());
   return seen;
 }

@@ -68,7 +68,7 @@ cell::Job JobFor(const TrialOrders& orders) {
 Status RunIn(probe::RunningCell& cell, cell::Engine engine, const TrialOrders& orders,
              Trial& trial) {
   gate::GateHost gate = TRY(gate::GateHost::Open(cell.TakeGate()));
-  trial.seen.inside = TRY(gate.Attest(false, Clock::now() + kAttestationWait)).inside;
+  trial.seen.inside = TRY(gate.Attest(0, Clock::now() + kAttestationWait)).inside;
   trial.seen.outside = TRY(cell.Observe());
   trial.mismatches = cell::Compare(cell.plan(), engine, trial.seen);
   trial.reported = TRY(cell.Reported());

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "probe/engine/create_request.h"
@@ -131,6 +132,42 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return std::string(row.param.name); });
 
 // What can't be told field by field: how many interfaces the host has is its own affair.
+TEST_F(DockerCellTest, BothListenersOfACellWithTunnelsAreHandedOver) {
+  MakeJobImage();
+  cell::CellPlan plan = AgentPlan();
+  plan.network = cell::NetworkMode::kProvider;
+  plan.tunnels = true;
+  auto made = Make(plan);
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  EXPECT_EQ(session.Differences(), std::multiset<std::string>{}) << session.Described();
+  EXPECT_NE(session.seen.inside.tunnel_port, 0);
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
+TEST_F(DockerCellTest, AFirstProcessThatWasNotToldOfTunnelsIsNoCell) {
+  MakeJobImage();
+  auto proxy = ProxyThatChanges([](Json& body) {
+    Json& words = body["Entrypoint"];
+    words.erase(std::remove(words.begin(), words.end(), "--tunnels"), words.end());
+  });
+  EngineAt(proxy->socket_path());
+  cell::CellPlan plan = AgentPlan();
+  plan.network = cell::NetworkMode::kProvider;
+  plan.tunnels = true;
+  auto made = Make(plan);
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  EXPECT_TRUE(request_changed_) << "control: the request was changed";
+  auto host = gate::GateHost::Open(made.value()->TakeGate());
+  ASSERT_TRUE(host.ok()) << host.error().text;
+  auto arrival = host->Attest(2, gate::GateHost::Clock::now() + std::chrono::seconds(10));
+  ASSERT_FALSE(arrival.ok());
+  EXPECT_EQ(arrival.error().code, "cell_mismatch");
+  EXPECT_NE(arrival.error().text.find("number of ports"), std::string::npos)
+      << arrival.error().text;
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
 TEST_F(DockerCellTest, AnotherNetworkThanNoneShowsInItsInterfacesOnly) {
   MakeJobImage();
   auto proxy = ProxyThatChanges([](Json& body) { Host(body)["NetworkMode"] = "host"; });

@@ -30,6 +30,8 @@ void CheckAttestationBytes(std::string_view input) {
 void CheckSmallMessages(std::string_view input) {
   Result<cell::Refusal> refusal = cell::ParseRefusal(input);
   if (refusal.ok()) fuzz::Require(cell::EncodeRefusal(refusal.value()) == input);
+  Result<cell::ListenerPorts> ports = cell::ParsePorts(input);
+  if (ports.ok()) fuzz::Require(cell::EncodePorts(ports.value()) == input);
   Result<cell::JobExit> exit = cell::ParseExit(input);
   if (exit.ok()) fuzz::Require(cell::EncodeExit(exit.value()) == input);
 }

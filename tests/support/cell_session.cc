@@ -11,13 +11,14 @@ CellSession::CellSession(probe::RunningCell& cell, cell::Engine engine)
     : host(GateHost::Open(cell.TakeGate()).value()), cell_(cell), engine_(engine) {}
 
 std::multiset<std::string> CellSession::Differences() {
-  bool want_listener = cell_.plan().network == cell::NetworkMode::kProvider;
-  auto arrival = host.Attest(want_listener, GateHost::Clock::now() + seconds(10));
+  const std::size_t listeners = cell::ListenerCount(cell_.plan());
+  auto arrival = host.Attest(listeners, GateHost::Clock::now() + seconds(10));
   EXPECT_TRUE(arrival.ok()) << arrival.error().text;
   auto outside = cell_.Observe();
   EXPECT_TRUE(outside.ok()) << outside.error().text;
   if (!arrival.ok() || !outside.ok()) return {"no attestation"};
-  EXPECT_EQ(arrival->listener.valid(), want_listener);
+  EXPECT_EQ(arrival->listener.valid(), listeners > 0);
+  EXPECT_EQ(arrival->tunnel_listener.valid(), listeners > 1);
   listener = std::move(arrival->listener);
   seen = {std::move(arrival->inside), std::move(outside).value()};
   mismatches = cell::Compare(cell_.plan(), engine_, seen);

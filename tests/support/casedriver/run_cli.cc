@@ -82,7 +82,7 @@ Result<cell::Job> MakeJob(const Arguments& arguments, const std::string& here,
 
 // The cell's listener, once the cell is what was planned.
 Result<UniqueFd> Verify(gate::GateHost& gate, probe::RunningCell& cell) {
-  gate::GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
+  gate::GateHost::Arrival arrival = TRY(gate.Attest(1, Clock::now() + kAttestationWait));
   cell::Attestation seen;
   seen.inside = std::move(arrival.inside);
   seen.outside = TRY(cell.Observe());

@@ -14,6 +14,7 @@
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cell/denied_calls.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/listener.h"
 #include "launcher/sys/socket.h"
 #include "tests/integration/launcher/init/init_cell.h"
 
@@ -238,11 +239,31 @@ TEST(AttestTest, TheListenerIsHandedOutAndNotKept) {
   std::optional<cell::FrameReader::Message> first = cell.Next();
   ASSERT_TRUE(first);
   ASSERT_EQ(first->type, cell::FrameType::kListener);
-  uint16_t port = cell::ParsePort(first->payload).value();
+  uint16_t port = cell::ParsePorts(first->payload)->broker;
   cell::InsideAttestation seen = cell.Attestation();
   EXPECT_EQ(seen.listener_port, port);
   EXPECT_EQ(seen.descriptors.size(), 4U);
   EXPECT_TRUE(cell.TakeListener().valid());
+}
+
+TEST(AttestTest, BothListenersAreHandedOutInOneMessageAndNotKept) {
+  InitCell::Setup setup;
+  setup.by_path = true;  // where sockets that stay would be seen
+  setup.listen = true;
+  setup.tunnels = true;
+  InitCell cell(setup);
+  std::optional<cell::FrameReader::Message> first = cell.Next();
+  ASSERT_TRUE(first);
+  ASSERT_EQ(first->type, cell::FrameType::kListener);
+  cell::ListenerPorts ports = cell::ParsePorts(first->payload).value();
+  UniqueFd tunnel = cell.TakeTunnelListener();
+  cell::InsideAttestation seen = cell.Attestation();
+  EXPECT_EQ(seen.listener_port, ports.broker);
+  EXPECT_EQ(seen.tunnel_port, ports.tunnel);
+  EXPECT_EQ(sys::LoopbackListenerPort(cell.TakeListener().get()).value(), ports.broker);
+  EXPECT_EQ(sys::LoopbackListenerPort(tunnel.get()).value(), ports.tunnel);
+  EXPECT_EQ(seen.descriptors.size(), 4U);
+  EXPECT_TRUE(seen.sockets.empty());
 }
 
 TEST(AttestTest, TheGateCanBeASocketInTheFileSystem) {

@@ -65,6 +65,27 @@ TEST(ConfineTest, TheOnePortCanBeConnectedTo) {
   EXPECT_EQ(cell.Finish().out, "connected\n");
 }
 
+TEST(ConfineTest, ThePortForTunnelsCanBeConnectedToAsWell) {
+  InitCell::Setup setup = Listening();
+  setup.tunnels = true;
+  InitCell cell(setup);
+  const cell::InsideAttestation seen = cell.Attestation();
+  cell::Job job = Connect(seen.tunnel_port, seen.listener_port);
+  job.tunnel_port = seen.tunnel_port;
+  ASSERT_TRUE(cell.Start(job));
+  EXPECT_EQ(cell.Finish().out, "connected\n");
+}
+
+TEST(ConfineTest, ThePortForTunnelsIsDeniedWhereTheJobHasNone) {
+  TASKCELL_REQUIRE(sys::LandlockAbi() >= kAbiWithNet, "the kernel's Landlock has no network rules");
+  InitCell::Setup setup = Listening();
+  setup.tunnels = true;
+  InitCell cell(setup);
+  const cell::InsideAttestation seen = cell.Attestation();
+  ASSERT_TRUE(cell.Start(Connect(seen.tunnel_port, seen.listener_port)));
+  EXPECT_THAT(cell.Finish().err, HasSubstr("Permission denied"));
+}
+
 TEST(ConfineTest, AnyOtherPortIsDenied) {
   TASKCELL_REQUIRE(sys::LandlockAbi() >= kAbiWithNet, "the kernel's Landlock has no network rules");
   InitCell cell(Listening());

@@ -124,6 +124,7 @@ void HideCalls(const InitCell::Setup& setup) {
   if (setup.by_path) argv.emplace_back("--gate-path=/gate/socket");
   if (!setup.by_path) argv.emplace_back("--gate-fd=3");
   if (setup.listen) argv.emplace_back("--listen");
+  if (setup.tunnels) argv.emplace_back("--tunnels");
   if (setup.nofile > 0) argv.push_back(Text("--nofile=", setup.nofile));
   if (!setup.limit_text.empty()) argv.emplace_back("--limit=pids:4");
   if (!setup.terminal.empty()) argv.emplace_back("--inherit");
@@ -204,9 +205,11 @@ std::optional<std::string> InitCell::NextPacket(int timeout_ms) {
   Result<short> ready = sys::Poll(gate_.get(), POLLIN, timeout_ms);
   if (!ready.ok() || ready.value() == 0) return std::nullopt;
   std::string buffer(cell::kMaxFrameBytes, '\0');
-  Result<sys::Packet> packet = sys::ReceivePacket(gate_.get(), buffer, true);
+  std::array<UniqueFd, 2> passed;
+  Result<sys::Packet> packet = sys::ReceivePacketWith(gate_.get(), buffer, passed);
   if (!packet.ok() || packet->size == 0) return std::nullopt;
-  if (packet->passed.valid()) listener_ = std::move(packet->passed);
+  if (passed[0].valid()) listener_ = std::move(passed[0]);
+  if (passed[1].valid()) tunnel_listener_ = std::move(passed[1]);
   buffer.resize(packet->size);
   return buffer;
 }

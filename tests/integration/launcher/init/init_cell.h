@@ -22,6 +22,7 @@ class InitCell {
  public:
   struct Setup {
     bool listen = false;
+    bool tunnels = false;
     bool by_path = false;        // the gate is a socket in the file system
     bool writable_root = false;  // deviation: the root stays read-write
     bool host_network = false;   // deviation: no network namespace of its own
@@ -44,6 +45,7 @@ class InitCell {
   int gate() const { return gate_.get(); }
   void CloseGate() { gate_.Reset(); }
   UniqueFd TakeListener() { return std::move(listener_); }
+  UniqueFd TakeTunnelListener() { return std::move(tunnel_listener_); }
 
   // The next whole message, or nothing when the gate closed or nothing came in time.
   std::optional<cell::FrameReader::Message> Next(int timeout_ms = 10'000);
@@ -77,6 +79,7 @@ class InitCell {
 
   UniqueFd gate_;
   UniqueFd listener_;
+  UniqueFd tunnel_listener_;
   UniqueFd host_listener_;
   std::string directory_;
   cell::FrameReader reader_;

@@ -65,7 +65,7 @@ inline void Attest(const cell::CellPlan& plan, int gate,
         type, payload, [&](std::string_view packet) { return sys::SendPacket(gate, packet, fd); });
     EXPECT_TRUE(sent.ok()) << sent.error().text;
   };
-  send(cell::FrameType::kListener, cell::EncodePort(listener.port), listener.fd.get());
+  send(cell::FrameType::kListener, cell::EncodePorts({listener.port}), listener.fd.get());
   send(cell::FrameType::kAttestation, cell::EncodeAttestation(seen), -1);
 }
 

@@ -38,6 +38,7 @@ InsideAttestation SampleAttestation() {
   seen.hostname = "taskcell";
   seen.working_directory = "/";
   seen.listener_port = 4711;
+  seen.tunnel_port = 4712;
   return seen;
 }
 

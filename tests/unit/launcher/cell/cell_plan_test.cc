@@ -97,6 +97,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"HomeLabel", [](CellPlan& p) { p.home_label = "x"; }, "home label"},
         Refused{"Hostname", [](CellPlan& p) { p.hostname = "a b"; }, "host name"},
         Refused{"Workdir", [](CellPlan& p) { p.working_directory = "workspace"; }, "working"},
+        Refused{"TunnelsAlone",
+                [](CellPlan& p) {
+                  p.network = NetworkMode::kNone;
+                  p.tunnels = true;
+                },
+                "tunnels without"},
         Refused{"Uid0", [](CellPlan& p) { p.uid = 0; }, "never runs as root"},
         Refused{"Gid0", [](CellPlan& p) { p.gid = 0; }, "never runs as root"},
         Refused{"UidMinus1", [](CellPlan& p) { p.uid = ~0U; }, "-1"},

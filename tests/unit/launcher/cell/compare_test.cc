@@ -227,6 +227,8 @@ INSTANTIATE_TEST_SUITE_P(
         Deviation{"Route6", "routes",
                   [](Seen s) { s.inside.routes += "00 00 00 00 00 0 0 0 0     eth0\n"; }},
         Deviation{"Listener", "listener", [](Seen s) { s.inside.listener_port = 0; }},
+        Deviation{"TunnelListener", "tunnel listener",
+                  [](Seen s) { s.inside.tunnel_port = 40002; }},
         Deviation{"ExtraDescriptor", "descriptor:7",
                   [](Seen s) {
                     s.inside.descriptors.push_back({7, "/", S_IFDIR | 0755, O_RDONLY, 0});
@@ -463,6 +465,17 @@ TEST(CompareNetworkTest, WithoutProviderThereIsNoListener) {
   EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
   seen.inside.listener_port = 1;
   EXPECT_EQ(Compare(plan, Engine::kNative, seen).size(), 1U);
+}
+
+TEST(CompareNetworkTest, AListenerForTunnelsIsThereExactlyWhereItIsPlanned) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  plan.tunnels = true;
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  EXPECT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+  seen.inside.tunnel_port = 0;
+  std::vector<Mismatch> found = Compare(plan, Engine::kNative, seen);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].field, "tunnel listener");
 }
 
 TEST(DescribeTest, ItIsOneLineWithoutControlBytes) {

@@ -145,10 +145,15 @@ TEST(FrameWriterTest, AHeaderOfItsOwnCountsOn) {
 }
 
 TEST(PayloadTest, PortsComeBackAndZeroIsNone) {
-  EXPECT_EQ(ParsePort(EncodePort(65535)).value(), 65535);
-  EXPECT_FALSE(ParsePort(EncodePort(0)).ok());
-  EXPECT_FALSE(ParsePort("\x01").ok());
-  EXPECT_FALSE(ParsePort("\x01\x02\x03").ok());
+  ListenerPorts one = ParsePorts(EncodePorts({65535})).value();
+  EXPECT_EQ(one.broker, 65535);
+  EXPECT_EQ(one.tunnel, 0);
+  EXPECT_EQ(ParsePorts(EncodePorts({1, 65535}))->tunnel, 65535);
+  EXPECT_FALSE(ParsePorts(EncodePorts({0})).ok());
+  EXPECT_FALSE(ParsePorts(EncodePorts({0, 1})).ok());
+  EXPECT_FALSE(ParsePorts(EncodePorts({7, 7})).ok());
+  EXPECT_FALSE(ParsePorts("\x01\x02\x03").ok());
+  EXPECT_FALSE(ParsePorts("\x01\x02\x03\x04\x05").ok());
 }
 
 TEST(PayloadTest, RefusalsComeBackAndAreCutToSize) {

@@ -24,6 +24,7 @@ Job SampleJob() {
   job.stays = false;
   job.timeout_ms = 5000;
   job.loopback_port = 4711;
+  job.tunnel_port = 4712;
   job.ignored_signals = {SIGHUP, SIGINT};
   return job;
 }
@@ -37,6 +38,7 @@ TEST(JobTest, AJobComesBackAsItWasSent) {
   EXPECT_EQ(back->files.at(1).mode, 0700U);
   EXPECT_FALSE(back->stays);
   EXPECT_EQ(back->loopback_port, 4711);
+  EXPECT_EQ(back->tunnel_port, 4712);
   EXPECT_EQ(back->ignored_signals, SampleJob().ignored_signals);
 }
 

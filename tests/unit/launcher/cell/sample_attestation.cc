@@ -77,6 +77,7 @@ void AddChannels(const CellPlan& plan, Engine engine, InsideAttestation& seen) {
       "Iface\tDestination\tGateway\n"
       "00000000000000000000000000000001 80 00000000000000000000000000000000 00 "
       "00000000000000000000000000000000 00000000 00000002 00000000 80200001       lo\n";
+  seen.tunnel_port = plan.tunnels ? 40002 : 0;
   seen.listener_port = plan.network == NetworkMode::kProvider ? 40001 : 0;
   seen.descriptors = {{0, "/dev/null", S_IFCHR | 0666, O_RDWR, TMPFS_MAGIC, makedev(1, 3)},
                       {1, "pipe:[7]", S_IFIFO | 0600, O_WRONLY, PIPEFS_MAGIC},

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "launcher/sys/file.h"
+#include "launcher/sys/listener.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/socket.h"
 
@@ -35,11 +37,17 @@ class FakeInit {
   Status SayRaw(std::string_view packet, int pass_fd = -1) {
     return sys::SendPacket(fd_.get(), packet, pass_fd);
   }
-  Status Attest(uint16_t port = 0) {
+  Status SayWith(FrameType type, std::string_view payload, std::vector<int> passed) {
+    return writer_.Write(type, payload, [&](std::string_view packet) {
+      return sys::SendDescriptors(fd_.get(), packet, std::exchange(passed, {}));
+    });
+  }
+  Status Attest(uint16_t port = 0, uint16_t tunnel_port = 0) {
     cell::InsideAttestation inside;
     inside.pid = 1;
     inside.hostname = "taskcell";
     inside.listener_port = port;
+    inside.tunnel_port = tunnel_port;
     return Say(FrameType::kAttestation, cell::EncodeAttestation(inside));
   }
   // Waits for one message of the host, at most five seconds; an empty optional when the gate
@@ -106,7 +114,7 @@ class GateHostTest : public testing::Test {
 
 TEST_F(GateHostTest, AnAttestationIsTakenWithoutAListener) {
   ASSERT_TRUE(init_->Attest().ok());
-  auto arrival = host_->Attest(false, In(2000));
+  auto arrival = host_->Attest(0, In(2000));
   ASSERT_TRUE(arrival.ok()) << arrival.error().text;
   EXPECT_EQ(arrival->inside.hostname, "taskcell");
   EXPECT_FALSE(arrival->listener.valid());
@@ -115,24 +123,105 @@ TEST_F(GateHostTest, AnAttestationIsTakenWithoutAListener) {
 TEST_F(GateHostTest, AListenerComesBeforeTheAttestationAndIsAcceptedOn) {
   auto listener = sys::ListenLoopback().value();
   ASSERT_TRUE(
-      init_->Say(FrameType::kListener, cell::EncodePort(listener.port), listener.fd.get()).ok());
+      init_->Say(FrameType::kListener, cell::EncodePorts({listener.port}), listener.fd.get()).ok());
   ASSERT_TRUE(init_->Attest(listener.port).ok());
-  auto arrival = host_->Attest(true, In(2000));
+  auto arrival = host_->Attest(1, In(2000));
   ASSERT_TRUE(arrival.ok()) << arrival.error().text;
   EXPECT_TRUE(arrival->listener.valid());
 }
 
+TEST_F(GateHostTest, TwoListenersComeInOneMessage) {
+  auto broker = sys::ListenLoopback().value();
+  auto tunnel = sys::ListenLoopback().value();
+  ASSERT_TRUE(init_
+                  ->SayWith(FrameType::kListener, cell::EncodePorts({broker.port, tunnel.port}),
+                            {broker.fd.get(), tunnel.fd.get()})
+                  .ok());
+  ASSERT_TRUE(init_->Attest(broker.port, tunnel.port).ok());
+  auto arrival = host_->Attest(2, In(2000));
+  ASSERT_TRUE(arrival.ok()) << arrival.error().text;
+  EXPECT_EQ(sys::LoopbackListenerPort(arrival->listener.get()).value(), broker.port);
+  EXPECT_EQ(sys::LoopbackListenerPort(arrival->tunnel_listener.get()).value(), tunnel.port);
+}
+
+// Each row is the exchange of the test above with one thing wrong.
+TEST_F(GateHostTest, AnotherNumberOrOrderOfListenersIsAViolation) {
+  auto broker = sys::ListenLoopback().value();
+  auto tunnel = sys::ListenLoopback().value();
+  auto third = sys::ListenLoopback().value();
+  const int first = broker.fd.get();
+  const int second = tunnel.fd.get();
+  struct Row {
+    const char* name;
+    std::size_t wanted;
+    cell::ListenerPorts ports;
+    std::vector<int> passed;
+    uint16_t attested;
+    const char* text;
+  };
+  const Row rows[] = {
+      {"one descriptor of two",
+       2,
+       {broker.port, tunnel.port},
+       {first},
+       tunnel.port,
+       "brought no descriptor"},
+      {"one port of two", 2, {broker.port}, {first, second}, 0, "another number of ports"},
+      {"two ports for one",
+       1,
+       {broker.port, tunnel.port},
+       {first},
+       tunnel.port,
+       "another number of ports"},
+      {"two descriptors for one", 1, {broker.port}, {first, second}, 0, "nobody asked for"},
+      {"three descriptors for two",
+       2,
+       {broker.port, tunnel.port},
+       {first, second, third.fd.get()},
+       tunnel.port,
+       "nobody asked for"},
+      {"exchanged",
+       2,
+       {broker.port, tunnel.port},
+       {second, first},
+       tunnel.port,
+       "is bound to port"},
+      {"the same twice",
+       2,
+       {broker.port, broker.port},
+       {first, first},
+       broker.port,
+       "two listeners on one port"},
+      {"another port attested",
+       2,
+       {broker.port, tunnel.port},
+       {first, second},
+       third.port,
+       "for tunnels"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    SetUp();
+    ASSERT_TRUE(
+        init_->SayWith(FrameType::kListener, cell::EncodePorts(row.ports), row.passed).ok());
+    (void)init_->Attest(broker.port, row.attested);  // ignoring: the gate may be closed by now
+    auto arrival = host_->Attest(row.wanted, In(2000));
+    ASSERT_FALSE(arrival.ok());
+    ExpectViolation(arrival.error(), row.text, "cell_mismatch");
+  }
+}
+
 TEST_F(GateHostTest, AMissingListenerFrameIsAViolation) {
   ASSERT_TRUE(init_->Attest().ok());
-  auto arrival = host_->Attest(true, In(2000));
+  auto arrival = host_->Attest(1, In(2000));
   ASSERT_FALSE(arrival.ok());
   ExpectViolation(arrival.error(), "where the listener was due", "cell_mismatch");
 }
 
 TEST_F(GateHostTest, AListenerNobodyAskedForIsAViolation) {
   auto listener = sys::ListenLoopback().value();
-  ASSERT_TRUE(init_->Say(FrameType::kListener, cell::EncodePort(listener.port)).ok());
-  auto arrival = host_->Attest(false, In(2000));
+  ASSERT_TRUE(init_->Say(FrameType::kListener, cell::EncodePorts({listener.port})).ok());
+  auto arrival = host_->Attest(0, In(2000));
   ASSERT_FALSE(arrival.ok());
   ExpectViolation(arrival.error(), "where the attestation was due", "cell_mismatch");
 }
@@ -183,8 +272,8 @@ TEST_F(GateHostTest, OnlyAListeningLoopbackSocketIsTakenAsListener) {
     SetUp();
     uint16_t port = 0;
     UniqueFd fd = row.make(&port);
-    ASSERT_TRUE(init_->Say(FrameType::kListener, cell::EncodePort(port), fd.get()).ok());
-    auto arrival = host_->Attest(true, In(2000));
+    ASSERT_TRUE(init_->Say(FrameType::kListener, cell::EncodePorts({port}), fd.get()).ok());
+    auto arrival = host_->Attest(1, In(2000));
     ASSERT_FALSE(arrival.ok()) << row.name;
     ExpectViolation(arrival.error(), row.text, "cell_mismatch");
   }
@@ -193,8 +282,8 @@ TEST_F(GateHostTest, OnlyAListeningLoopbackSocketIsTakenAsListener) {
 TEST_F(GateHostTest, AListenerOnAnotherPortThanToldIsAViolation) {
   auto listener = sys::ListenLoopback().value();
   auto other = static_cast<uint16_t>(listener.port ^ 1U);
-  ASSERT_TRUE(init_->Say(FrameType::kListener, cell::EncodePort(other), listener.fd.get()).ok());
-  auto arrival = host_->Attest(true, In(2000));
+  ASSERT_TRUE(init_->Say(FrameType::kListener, cell::EncodePorts({other}), listener.fd.get()).ok());
+  auto arrival = host_->Attest(1, In(2000));
   ASSERT_FALSE(arrival.ok());
   ExpectViolation(arrival.error(), "is bound to port", "cell_mismatch");
 }
@@ -204,14 +293,14 @@ TEST_F(GateHostTest, ADescriptorWithTheAttestationIsAViolation) {
   cell::InsideAttestation inside;
   ASSERT_TRUE(
       init_->Say(FrameType::kAttestation, cell::EncodeAttestation(inside), null.get()).ok());
-  auto arrival = host_->Attest(false, In(2000));
+  auto arrival = host_->Attest(0, In(2000));
   ASSERT_FALSE(arrival.ok());
   ExpectViolation(arrival.error(), "descriptor came", "cell_mismatch");
 }
 
 TEST_F(GateHostTest, SilenceEndsAtTheDeadline) {
   auto before = GateHost::Clock::now();
-  auto arrival = host_->Attest(false, In(150));
+  auto arrival = host_->Attest(0, In(150));
   ASSERT_FALSE(arrival.ok());
   EXPECT_GE(GateHost::Clock::now() - before, milliseconds(150));
   ExpectViolation(arrival.error(), "in time", "cell_mismatch");
@@ -257,7 +346,7 @@ TEST_F(GateHostTest, AHandOverNobodyWantsAnyMoreIsNotWaitedFor) {
 
 TEST_F(GateHostTest, APeerThatLeavesBeforeAttestingIsNamed) {
   init_->Leave();
-  auto arrival = host_->Attest(false, In(2000));
+  auto arrival = host_->Attest(0, In(2000));
   ASSERT_FALSE(arrival.ok());
   EXPECT_EQ(arrival.error().code, "cell_mismatch");
   EXPECT_NE(arrival.error().text.find("went away"), std::string::npos);
@@ -265,7 +354,7 @@ TEST_F(GateHostTest, APeerThatLeavesBeforeAttestingIsNamed) {
 
 TEST_F(GateHostTest, ARefusalInsteadOfAnAttestationTellsItsStage) {
   ASSERT_TRUE(init_->Say(FrameType::kRefused, cell::EncodeRefusal({"landlock", EPERM, "no"})).ok());
-  auto arrival = host_->Attest(false, In(2000));
+  auto arrival = host_->Attest(0, In(2000));
   ASSERT_FALSE(arrival.ok());
   EXPECT_EQ(arrival.error().err, EPERM);
   EXPECT_NE(arrival.error().text.find("landlock: no"), std::string::npos);
@@ -288,7 +377,7 @@ TEST_F(GateHostTest, MalformedPacketsAreViolations) {
   for (const Row& row : rows) {
     SetUp();
     ASSERT_TRUE(init_->SayRaw(row.packet).ok());
-    auto arrival = host_->Attest(false, In(2000));
+    auto arrival = host_->Attest(0, In(2000));
     ASSERT_FALSE(arrival.ok()) << row.name;
     EXPECT_EQ(arrival.error().kind, Kind::kViolation) << row.name << ": " << arrival.error().text;
     EXPECT_EQ(arrival.error().code, "cell_mismatch") << row.name;
@@ -315,7 +404,7 @@ TEST_F(GateHostTest, AnAttestationLongerThanItsBoundIsAViolation) {
       if (!init_->SayRaw(cell::EncodeFrame({FrameType::kAttestation, false, i, part})).ok()) return;
     }
   });
-  auto arrival = host_->Attest(false, In(5000));
+  auto arrival = host_->Attest(0, In(5000));
   hostile.join();
   ASSERT_FALSE(arrival.ok());
   EXPECT_EQ(arrival.error().kind, Kind::kViolation);
@@ -468,7 +557,8 @@ TEST_F(GateHostTest, FramesOutOfOrderAreViolations) {
       {{{FrameType::kStarted, ""}, {FrameType::kStarted, ""}}, "started twice"},
       {{{FrameType::kStarted, ""}, {FrameType::kRefused, cell::EncodeRefusal({"x", 1, ""})}},
        "after it had started"},
-      {{{FrameType::kStarted, ""}, {FrameType::kListener, cell::EncodePort(1)}}, "while the job"},
+      {{{FrameType::kStarted, ""}, {FrameType::kListener, cell::EncodePorts({1})}},
+       "while the job"},
       {{{FrameType::kStarted, ""}, {FrameType::kDone, ""}}, "while the job"},
   };
   for (const Row& row : rows) {

@@ -8,11 +8,13 @@ namespace {
 Result<Options> Parse(std::vector<std::string_view> arguments) { return ParseOptions(arguments); }
 
 TEST(OptionsTest, EverythingIsRead) {
-  Options options = Parse({"--gate-fd=3", "--listen", "--nofile=256", "--file-size=9",
+  Options options = Parse({"--gate-fd=3", "--listen", "--tunnels", "--nofile=256", "--file-size=9",
                            "--seccomp=7", "--terminal", "--limit=memory:5", "--limit=io_weight:6"})
                         .value();
   EXPECT_EQ(options.gate_fd, 3);
   EXPECT_TRUE(options.listen);
+  EXPECT_TRUE(options.tunnels);
+  EXPECT_FALSE(Parse({"--gate-fd=3", "--listen"})->tunnels);
   EXPECT_EQ(options.nofile, 256U);
   EXPECT_EQ(options.file_bytes, 9U);
   ASSERT_EQ(options.limits.size(), 2U);
@@ -32,6 +34,7 @@ TEST(OptionsTest, WhatIsNotKnownIsRefused) {
                                     "--listen=1",
                                     "--inherit=1",
                                     "--listen ",
+                                    "--tunnels",
                                     "--gate-fd",
                                     "--gate-fd=",
                                     "--gate-fd=2",

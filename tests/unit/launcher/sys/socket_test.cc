@@ -86,6 +86,26 @@ TEST(PacketTest, ManyDescriptorsArriveInTheirOrder) {
   EXPECT_EQ(ReceiveDescriptors(pair.second.get(), buffer, passed).value(), 0U);
 }
 
+TEST(PacketTest, AsManyDescriptorsAreTakenAsThereArePlacesAndNoneLeaks) {
+  SocketPair pair = MakePacketPair().value();
+  UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::array<char, 4> buffer;
+  int next_free = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(next_free);
+  for (std::size_t sent : {0U, 1U, 2U, 3U}) {
+    const std::vector<int> numbers(sent, null.get());
+    ASSERT_TRUE(SendDescriptors(pair.first.get(), "a", numbers).ok());
+    std::array<UniqueFd, 2> places;
+    Packet packet = ReceivePacketWith(pair.second.get(), buffer, places).value();
+    EXPECT_EQ(places[0].valid(), sent > 0);
+    EXPECT_EQ(places[1].valid(), sent > 1);
+    EXPECT_EQ(packet.control_discarded, sent > 2);
+  }
+  int after = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(after, next_free);
+  ::close(after);
+}
+
 TEST(PacketTest, APacketThatDoesNotFitIsAViolation) {
   SocketPair pair = MakePacketPair().value();
   std::array<char, 4> buffer;
