@@ -269,6 +269,7 @@ std::string Accepted(const AccountWish& wish) {
     return "an Anthropic API key, or an OAuth account with a stored token (`claude setup-token`); "
            "an account that only lives in the host keychain cannot enter the container";
   if (wish.family == "codex") return "an OpenAI API key";
+  if (wish.family == "antigravity") return "a Gemini API key";
   return Text("an API key account of provider `", Printable(wish.provider), "`");
 }
 

@@ -9,6 +9,7 @@ namespace taskcell::gateway {
 namespace {
 
 constexpr std::string_view kInvalidConfig = "invalid_config";
+constexpr std::size_t kShownHostBytes = 280;
 constexpr std::string_view kNotYet = "is not supported by this version of taskcell; remove it";
 
 Status ReadIdentity(const ConfigValue& document, AgentConfig& config) {
@@ -69,11 +70,31 @@ Status ReadLimit(const TableReader& reader, std::string_view key, uint64_t max,
   return Ok();
 }
 
+Status ReadAllowHosts(const TableReader& own, AgentConfig& config) {
+  std::vector<std::string> hosts;
+  TRY(own.Strings("allow_hosts", hosts));
+  if (hosts.size() > kMaxAllowedHosts)
+    return own.Complain("allow_hosts", Text("must name at most ", kMaxAllowedHosts, " hosts"));
+  for (const std::string& text : hosts) {
+    Result<AllowedHost> host = ParseAllowedHost(text);
+    if (!host.ok())
+      return own.Complain(
+          "allow_hosts",
+          Text("must hold host:port, such as \"pypi.org:443\", not \"",
+               Printable(text).substr(0, kShownHostBytes), "\": ", host.error().text));
+    if (std::find(config.allow_hosts.begin(), config.allow_hosts.end(), host.value()) !=
+        config.allow_hosts.end())
+      return own.Complain("allow_hosts", Text("names ", text, " twice"));
+    config.allow_hosts.push_back(std::move(host).value());
+  }
+  return Ok();
+}
+
 Status ReadOwnKeys(const ConfigValue& document, AgentConfig& config) {
   TableReader own(TRY(FindTable(document, {"taskcell"})), "taskcell");
   TRY(own.CheckKeys({"allow_hosts", "export", "limits"}));
-  for (std::string_view key : {"allow_hosts", "export"})
-    if (own.Find(key) != nullptr) return own.Complain(key, kNotYet);
+  if (own.Find("export") != nullptr) return own.Complain("export", kNotYet);
+  TRY(ReadAllowHosts(own, config));
   TableReader limits(TRY(FindTable(document, {"taskcell", "limits"})), "taskcell.limits");
   TRY(limits.CheckKeys({"memory_bytes", "pids", "cpu_millis", "max_turns"}));
   TRY(ReadLimit(limits, "memory_bytes", SandboxSettings::kMaxMemoryBytes,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/config/allowed_host.h"
 #include "gateway/config/home.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/config/value.h"
@@ -18,6 +19,7 @@ inline constexpr uint64_t kDefaultTimeoutMs = 1800000;
 inline constexpr uint64_t kMaxTimeoutMs = uint64_t{7} * 24 * 3600 * 1000;  // a week
 inline constexpr std::size_t kMaxAgents = 4096;  // directories below agents/
 inline constexpr std::size_t kMaxAgentNameBytes = 128;
+inline constexpr std::size_t kMaxAllowedHosts = 64;
 
 // [taskcell.limits]: what an agent asks to have less of than [container.sandbox] gives.
 struct LimitOverrides {
@@ -39,6 +41,7 @@ struct AgentConfig {
   uint64_t timeout_ms = kDefaultTimeoutMs;  // may be 0 as read: refused at admission
   std::vector<std::string> denied_tools;    // sorted, unique; "computer" unless computer_use
   LimitOverrides limits;
+  std::vector<AllowedHost> allow_hosts;  // [taskcell] allow_hosts: beside the provider; no other
 };
 
 // Reads a parsed agent.toml; kConfig with the code invalid_config for a wrong type. Keys that

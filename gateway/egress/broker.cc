@@ -23,7 +23,7 @@ class BrokerLoop {
 
   Status Start();
   void Shutdown();
-  Result<std::shared_ptr<CellSession>> Open(UniqueFd listener, uint16_t port, Route route);
+  Result<std::shared_ptr<CellSession>> Open(uint16_t port, CellWays ways);
   void Close(const std::shared_ptr<CellSession>& session);
 
  private:
@@ -71,10 +71,8 @@ void BrokerLoop::Shutdown() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<std::shared_ptr<CellSession>> BrokerLoop::Open(UniqueFd listener, uint16_t port,
-                                                      Route route) {
-  auto session = std::make_shared<CellSession>(loop_.get(), upstream_.get(), std::move(listener),
-                                               port, std::move(route));
+Result<std::shared_ptr<CellSession>> BrokerLoop::Open(uint16_t port, CellWays ways) {
+  auto session = std::make_shared<CellSession>(loop_.get(), upstream_.get(), port, std::move(ways));
   Status begun = Error(Kind::kInternal, "the provider broker has ended");
   RunInLoop([&] {
     begun = session->Begin();
@@ -117,10 +115,21 @@ Broker::Broker(std::shared_ptr<BrokerLoop> loop) : loop_(std::move(loop)) {}
 Broker::~Broker() { loop_->Shutdown(); }
 
 Result<std::unique_ptr<BrokerCell>> Broker::Attach(UniqueFd listener, Route route) {
-  uint16_t port = TRY(sys::LoopbackListenerPort(listener.get()).With("the cell's listener"));
-  TRY(sys::SetNonBlocking(listener.get()));
-  std::shared_ptr<CellSession> session =
-      TRY(loop_->Open(std::move(listener), port, std::move(route)));
+  CellWays ways;
+  ways.listener = std::move(listener);
+  ways.route = std::move(route);
+  return Attach(std::move(ways));
+}
+
+Result<std::unique_ptr<BrokerCell>> Broker::Attach(CellWays ways) {
+  uint16_t port = 0;
+  for (const UniqueFd* listener : {&ways.listener, &ways.tunnel_listener}) {
+    if (!listener->valid()) continue;
+    uint16_t bound = TRY(sys::LoopbackListenerPort(listener->get()).With("the cell's listener"));
+    if (listener == &ways.listener) port = bound;
+    TRY(sys::SetNonBlocking(listener->get()));
+  }
+  std::shared_ptr<CellSession> session = TRY(loop_->Open(port, std::move(ways)));
   return std::make_unique<BrokerCell>(loop_, std::move(session));
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "gateway/egress/cell_ways.h"
 #include "gateway/egress/record.h"
 #include "gateway/egress/route.h"
 #include "launcher/base/result.h"
@@ -46,8 +47,10 @@ class Broker {
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
 
-  // Takes over a listening TCP socket of the cell's network namespace. The broker serves it until
+  // Takes over listening TCP sockets of the cell's network namespace. The broker serves them until
   // the returned cell is detached.
+  Result<std::unique_ptr<BrokerCell>> Attach(CellWays ways);
+  // The same for a cell with a route and no tunnels.
   Result<std::unique_ptr<BrokerCell>> Attach(UniqueFd listener, Route route);
 
  private:

@@ -6,6 +6,7 @@
 
 #include "gateway/egress/client_connection.h"
 #include "gateway/egress/refusal.h"
+#include "gateway/egress/tunnel_connection.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/stream.h"
 
@@ -54,52 +55,67 @@ void AddAnswer(const EgressRequest& request, EgressTotals* totals) {
 
 }  // namespace
 
-CellSession::CellSession(EventLoop* loop, UpstreamClient* upstream, UniqueFd listener,
-                         uint16_t port, Route route)
+CellSession::CellSession(EventLoop* loop, UpstreamClient* upstream, uint16_t port, CellWays ways)
     : loop_(loop),
       upstream_(upstream),
-      listener_(std::move(listener)),
       port_(port),
-      route_(std::move(route)),
+      ways_(std::move(ways)),
       begun_(EventLoop::Clock::now()) {}
 
 CellSession::~CellSession() = default;
 
 Status CellSession::Begin() {
-  return loop_->Watch(listener_.get(), EPOLLIN, [this](uint32_t) { OnListener(); });
+  TRY(WatchListener(ways_.listener.get(), false));
+  return WatchListener(ways_.tunnel_listener.get(), true);
+}
+
+Status CellSession::WatchListener(int listener, bool is_for_tunnels) {
+  if (listener < 0) return Ok();
+  return loop_->Watch(listener, EPOLLIN, [this, listener, is_for_tunnels](uint32_t) {
+    OnListener(listener, is_for_tunnels);
+  });
 }
 
 void CellSession::End() {
-  if (!listener_.valid()) return;
-  loop_->Forget(listener_.get());
-  listener_.Reset();
+  if (is_ended_) return;
+  is_ended_ = true;
+  for (UniqueFd* listener : {&ways_.listener, &ways_.tunnel_listener}) {
+    if (listener->valid()) loop_->Forget(listener->get());
+    listener->Reset();
+  }
   connections_.clear();
   dropped_.clear();
-  route_.credential = Credential();
+  ways_.route.credential = Credential();
 }
 
 void CellSession::Tick() {
-  loop_->Change(listener_.get(), EPOLLIN);
-  std::vector<ClientConnection*> all;
+  loop_->Change(ways_.listener.get(), EPOLLIN);
+  loop_->Change(ways_.tunnel_listener.get(), EPOLLIN);
+  std::vector<CellConnection*> all;
   for (const auto& connection : connections_) all.push_back(connection.get());
   EventLoop::Clock::time_point now = EventLoop::Clock::now();
-  for (ClientConnection* connection : all) connection->Tick(now);  // one may be dropped, none freed
+  for (CellConnection* connection : all) connection->Tick(now);  // one may be dropped, none freed
 }
 
-void CellSession::OnListener() {
+void CellSession::OnListener(int listener, bool is_for_tunnels) {
   for (int count = 0; count < kAcceptedAtOnce; ++count) {
-    Result<std::optional<UniqueFd>> accepted = sys::AcceptNow(listener_.get());
+    Result<std::optional<UniqueFd>> accepted = sys::AcceptNow(listener);
     // An error such as EMFILE passes by itself, but the listener stays ready: tried again at the
     // tick.
-    if (!accepted.ok()) return loop_->Change(listener_.get(), 0);
+    if (!accepted.ok()) return loop_->Change(listener, 0);
     if (!accepted->has_value()) return;
-    Open(std::move(accepted->value()));
+    Open(std::move(accepted->value()), is_for_tunnels);
   }
 }
 
-void CellSession::Open(UniqueFd fd) {
-  if (connections_.size() >= route_.limits.connections) return SayFull(std::move(fd));
-  auto connection = std::make_unique<ClientConnection>(this, std::move(fd));
+void CellSession::Open(UniqueFd fd, bool is_for_tunnels) {
+  if (connections_.size() >= limits().connections) return SayFull(std::move(fd));
+  std::unique_ptr<CellConnection> connection;
+  if (is_for_tunnels) {
+    connection = std::make_unique<TunnelConnection>(this, std::move(fd));
+  } else {
+    connection = std::make_unique<ClientConnection>(this, std::move(fd));
+  }
   if (connection->Begin().ok()) connections_.push_back(std::move(connection));
 }
 
@@ -109,8 +125,8 @@ void CellSession::SayFull(UniqueFd fd) {
     ++record_.totals.connections_refused;
   }
   Refusal refusal{503, "egress_connections",
-                  Text("the task has ", route_.limits.connections, " connections open already")};
-  std::string body = RefusalBody(route_.api, refusal);
+                  Text("the task has ", limits().connections, " connections open already")};
+  std::string body = RefusalBody(ways_.route.api, refusal);
   // ignoring: whoever opens so many connections may miss the reason
   (void)sys::SendNow(fd.get(),
                      Text("HTTP/1.1 503 Service Unavailable\r\nx-taskcell-egress: ", refusal.code,
@@ -118,7 +134,7 @@ void CellSession::SayFull(UniqueFd fd) {
                           "\r\nconnection: close\r\n\r\n", body));
 }
 
-void CellSession::AdvanceLater(ClientConnection* connection) {
+void CellSession::AdvanceLater(CellConnection* connection) {
   loop_->Post([self = shared_from_this(), connection] {
     for (const auto& each : self->connections_) {
       if (each.get() == connection) return connection->Advance();
@@ -126,7 +142,7 @@ void CellSession::AdvanceLater(ClientConnection* connection) {
   });
 }
 
-void CellSession::Drop(ClientConnection* connection) {
+void CellSession::Drop(CellConnection* connection) {
   auto found = std::find_if(connections_.begin(), connections_.end(),
                             [connection](const auto& each) { return each.get() == connection; });
   if (found == connections_.end()) return;
@@ -142,24 +158,24 @@ int64_t CellSession::NowMs() const {
 
 bool CellSession::CountRequest() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return ++record_.totals.requests <= route_.limits.requests;
+  return ++record_.totals.requests <= limits().requests;
 }
 
 bool CellSession::CountUp(std::size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   record_.totals.bytes_up += bytes;
-  return record_.totals.bytes_up <= route_.limits.bytes_up;
+  return record_.totals.bytes_up <= limits().bytes_up;
 }
 
 bool CellSession::CountDown(std::size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (record_.totals.bytes_down + bytes > route_.limits.bytes_down) return false;
+  if (record_.totals.bytes_down + bytes > limits().bytes_down) return false;
   record_.totals.bytes_down += bytes;
   return true;
 }
 
 bool CellSession::Hold(std::size_t bytes) {
-  if (held_bytes_ + bytes > route_.limits.held_body_bytes) return false;
+  if (held_bytes_ + bytes > limits().held_body_bytes) return false;
   held_bytes_ += bytes;
   return true;
 }
@@ -178,6 +194,22 @@ void CellSession::AddRequest(EgressRequest request, bool is_refused, bool is_fai
   AddDistinct(request.tools_called, &record_.tools_called);
   // Past the bound only the sums go on.
   if (record_.requests.size() < kEgressRequests) record_.requests.push_back(std::move(request));
+}
+
+std::size_t CellSession::AddTunnel(EgressTunnel tunnel) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++record_.totals.tunnels;
+  if (!tunnel.code.empty()) ++record_.totals.tunnels_refused;
+  std::size_t place = record_.tunnels.size();
+  // Past the bound only the sums go on.
+  if (place < kEgressTunnels) record_.tunnels.push_back(std::move(tunnel));
+  return place;
+}
+
+void CellSession::UpdateTunnel(std::size_t place, EgressTunnel tunnel) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (tunnel.code == "egress_address") ++record_.totals.tunnels_refused;
+  if (place < record_.tunnels.size()) record_.tunnels[place] = std::move(tunnel);
 }
 
 void CellSession::NoteEcho() {

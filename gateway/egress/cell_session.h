@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "gateway/egress/cell_connection.h"
+#include "gateway/egress/cell_ways.h"
 #include "gateway/egress/event_loop.h"
 #include "gateway/egress/record.h"
 #include "gateway/egress/route.h"
@@ -12,18 +14,16 @@
 
 namespace taskcell::gateway {
 
-class ClientConnection;
-
-// One attached cell: its listener, route, connections, and what it has used and done. Everything
+// One attached cell: its listeners, route, connections, and what it has used and done. Everything
 // but Totals and Record belongs to the loop's thread.
 class CellSession : public std::enable_shared_from_this<CellSession> {
  public:
-  CellSession(EventLoop* loop, UpstreamClient* upstream, UniqueFd listener, uint16_t port,
-              Route route);
+  // `port` is the one of the route's listener.
+  CellSession(EventLoop* loop, UpstreamClient* upstream, uint16_t port, CellWays ways);
   ~CellSession();
 
   Status Begin();
-  // Drops every connection and transfer, closes the listener, wipes the credential.
+  // Drops every connection and transfer, closes the listeners, wipes the credential.
   void End();
   // Closes connections whose time is over.
   void Tick();
@@ -34,7 +34,10 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   // For its connections.
   EventLoop* loop() { return loop_; }
   UpstreamClient* upstream() { return upstream_; }
-  const Route& route() const { return route_; }
+  CurlMulti* curl() { return upstream_->multi(); }
+  const Route& route() const { return ways_.route; }
+  const EgressLimits& limits() const { return ways_.route.limits; }
+  const std::vector<AllowedHost>& allowed() const { return ways_.allowed; }
   uint16_t port() const { return port_; }
   int64_t NowMs() const;
 
@@ -49,26 +52,30 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
 
   void AddOffered(const std::vector<std::string>& tools);
   void AddRequest(EgressRequest request, bool is_refused, bool is_failed);
+  // Adds a tunnel to the record and returns its place there; what becomes of it is told later.
+  std::size_t AddTunnel(EgressTunnel tunnel);
+  void UpdateTunnel(std::size_t place, EgressTunnel tunnel);
   void NoteEcho();
   void NoteRetryAfter(int64_t seconds);
   // Calls its Advance from the loop, if it still exists then.
-  void AdvanceLater(ClientConnection* connection);
+  void AdvanceLater(CellConnection* connection);
   // The connection is of no more use; it is destroyed after the current event.
-  void Drop(ClientConnection* connection);
+  void Drop(CellConnection* connection);
 
  private:
-  void OnListener();
-  void Open(UniqueFd fd);
+  Status WatchListener(int listener, bool is_for_tunnels);
+  void OnListener(int listener, bool is_for_tunnels);
+  void Open(UniqueFd fd, bool is_for_tunnels);
   void SayFull(UniqueFd fd);
 
   EventLoop* loop_;
   UpstreamClient* upstream_;
-  UniqueFd listener_;
   uint16_t port_;
-  Route route_;
+  CellWays ways_;
+  bool is_ended_ = false;
   EventLoop::Clock::time_point begun_;
-  std::vector<std::unique_ptr<ClientConnection>> connections_;
-  std::vector<std::unique_ptr<ClientConnection>> dropped_;
+  std::vector<std::unique_ptr<CellConnection>> connections_;
+  std::vector<std::unique_ptr<CellConnection>> dropped_;
   std::size_t held_bytes_ = 0;
 
   mutable std::mutex mutex_;  // guards record_

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gateway/egress/answer_reader.h"
+#include "gateway/egress/cell_connection.h"
 #include "gateway/egress/cell_session.h"
 #include "gateway/egress/echo_scanner.h"
 #include "gateway/egress/endpoint.h"
@@ -18,16 +19,14 @@ namespace taskcell::gateway {
 // One connection a cell opened to its loopback listener: reads a request, judges it, has it sent
 // anew, streams the answer back, and begins again. Bytes that come while a request is under way
 // wait in the kernel.
-class ClientConnection : private UpstreamSink {
+class ClientConnection : public CellConnection, private UpstreamSink {
  public:
   ClientConnection(CellSession* session, UniqueFd fd);
   ~ClientConnection() override;
 
-  Status Begin();
-  // Closes it when it waited too long for its peer.
-  void Tick(EventLoop::Clock::time_point now);
-  // Goes on with what was received.
-  void Advance();
+  Status Begin() override;
+  void Tick(EventLoop::Clock::time_point now) override;
+  void Advance() override;
 
  private:
   enum class State {

@@ -65,7 +65,7 @@ std::optional<Refusal> ParseRequestLine(std::string_view line, RequestHead* head
   return std::nullopt;
 }
 
-std::optional<Refusal> ParseHeaderLine(std::string_view line, RequestHead* head) {
+std::optional<Refusal> ParseHeaderLine(std::string_view line, std::vector<HeaderField>* headers) {
   if (line.front() == ' ' || line.front() == '\t') return Malformed("a header line is folded");
   std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !IsToken(line.substr(0, colon)))
@@ -75,10 +75,11 @@ std::optional<Refusal> ParseHeaderLine(std::string_view line, RequestHead* head)
                    [](char c) { return IsVisible(c) || c == ' ' || c == '\t'; }))
     return Malformed("a header value holds a byte that is not printable ASCII");
   std::string name = Lower(line.substr(0, colon));
-  if (head->Find(name) != nullptr) return Malformed(Text("the header ", name, " came twice"));
-  if (head->headers.size() == kEgressHeaders)
+  if (FindHeader(*headers, name) != nullptr)
+    return Malformed(Text("the header ", name, " came twice"));
+  if (headers->size() == kEgressHeaders)
     return Refusal{431, "egress_head_size", Text("more than ", kEgressHeaders, " headers")};
-  head->headers.push_back({std::move(name), std::string(value)});
+  headers->push_back({std::move(name), std::string(value)});
   return std::nullopt;
 }
 
@@ -124,11 +125,15 @@ std::optional<Refusal> ReadConnection(RequestHead* head) {
 
 }  // namespace
 
-const std::string* RequestHead::Find(std::string_view name) const {
+const std::string* FindHeader(const std::vector<HeaderField>& headers, std::string_view name) {
   for (const HeaderField& field : headers) {
     if (field.name == name) return &field.value;
   }
   return nullptr;
+}
+
+const std::string* RequestHead::Find(std::string_view name) const {
+  return FindHeader(headers, name);
 }
 
 std::size_t HeadLength(std::string_view bytes) {
@@ -142,10 +147,12 @@ std::size_t HeadLength(std::string_view bytes) {
   return 0;
 }
 
-std::variant<RequestHead, Refusal> ParseRequestHead(std::string_view head_bytes) {
-  RequestHead head;
+std::optional<Refusal> ReadHead(
+    std::string_view head,
+    const std::function<std::optional<Refusal>(std::string_view)>& take_first,
+    std::vector<HeaderField>* headers) {
   bool is_first = true;
-  for (std::string_view rest = head_bytes; !rest.empty();) {
+  for (std::string_view rest = head; !rest.empty();) {
     std::size_t end = rest.find('\n');
     if (end == std::string_view::npos || end == 0 || rest[end - 1] != '\r')
       return Malformed("a line does not end with CR LF");
@@ -155,11 +162,18 @@ std::variant<RequestHead, Refusal> ParseRequestHead(std::string_view head_bytes)
     if (line.empty() && (is_first || !rest.empty()))
       return Malformed("a blank line where none belongs");
     if (line.empty()) break;
-    std::optional<Refusal> refusal =
-        is_first ? ParseRequestLine(line, &head) : ParseHeaderLine(line, &head);
-    if (refusal) return std::move(*refusal);
+    std::optional<Refusal> refusal = is_first ? take_first(line) : ParseHeaderLine(line, headers);
+    if (refusal) return refusal;
     is_first = false;
   }
+  return std::nullopt;
+}
+
+std::variant<RequestHead, Refusal> ParseRequestHead(std::string_view head_bytes) {
+  RequestHead head;
+  auto take_first = [&head](std::string_view line) { return ParseRequestLine(line, &head); };
+  if (std::optional<Refusal> refusal = ReadHead(head_bytes, take_first, &head.headers))
+    return std::move(*refusal);
   if (std::optional<Refusal> refusal = ReadFraming(&head)) return std::move(*refusal);
   if (std::optional<Refusal> refusal = ReadConnection(&head)) return std::move(*refusal);
   return head;

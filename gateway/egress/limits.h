@@ -20,12 +20,15 @@ inline constexpr std::size_t kEgressEventBytes = 4U << 20;          // one answe
 inline constexpr std::size_t kEgressJsonDepth = 64;                 // nesting of a request body
 inline constexpr std::size_t kEgressJsonNodes = 1'000'000;          // values in a request body
 inline constexpr std::size_t kEgressTools = 256;                    // tools in one request
+inline constexpr std::size_t kEgressTunnels = 200;  // tunnels in a record, one by one
 
 inline constexpr int kEgressConnectSeconds = 20;        // until the provider is connected
 inline constexpr int kEgressUpstreamIdleSeconds = 300;  // the provider says nothing
 inline constexpr int kEgressRequestSeconds = 60;        // a request once begun is not finished
 inline constexpr int kEgressClientStallSeconds = 300;   // the cell reads nothing of an answer
 inline constexpr int kEgressKeepAliveSeconds = 600;     // a connection without a request
+inline constexpr int kEgressHelloSeconds = 15;          // a tunnel without a ClientHello
+inline constexpr int kEgressTunnelIdleSeconds = 300;    // nothing moves in a tunnel
 
 // The bounds as values, so that a test can lower one.
 struct EgressLimits {
@@ -40,6 +43,8 @@ struct EgressLimits {
   int request_seconds = kEgressRequestSeconds;
   int client_stall_seconds = kEgressClientStallSeconds;
   int keep_alive_seconds = kEgressKeepAliveSeconds;
+  int hello_seconds = kEgressHelloSeconds;
+  int tunnel_idle_seconds = kEgressTunnelIdleSeconds;
 };
 
 }  // namespace taskcell::gateway

@@ -31,6 +31,8 @@ void AppendTotals(JsonText* json, const EgressTotals& totals) {
   json->Key("provider_errors").Unsigned(totals.provider_errors);
   json->Key("upstream_failures").Unsigned(totals.upstream_failures);
   json->Key("connections_refused").Unsigned(totals.connections_refused);
+  json->Key("tunnels").Unsigned(totals.tunnels);
+  json->Key("tunnels_refused").Unsigned(totals.tunnels_refused);
   json->Key("retry_after_seconds").Number(totals.retry_after_seconds);
   json->Key("last_upstream_status").Number(totals.last_upstream_status);
   json->Key("credential_echoed").Bool(totals.credential_echoed);
@@ -58,6 +60,18 @@ void AppendRequest(JsonText* json, const EgressRequest& request) {
   json->Close('}');
 }
 
+void AppendTunnel(JsonText* json, const EgressTunnel& tunnel) {
+  json->Open('{');
+  json->Key("host").String(tunnel.host);
+  json->Key("port").Unsigned(tunnel.port);
+  json->Key("code").String(tunnel.code);
+  json->Key("bytes_up").Unsigned(tunnel.bytes_up);
+  json->Key("bytes_down").Unsigned(tunnel.bytes_down);
+  json->Key("started_ms").Number(tunnel.started_ms);
+  json->Key("duration_ms").Number(tunnel.duration_ms);
+  json->Close('}');
+}
+
 }  // namespace
 
 std::string RecordJson(const EgressRecord& record) {
@@ -70,6 +84,9 @@ std::string RecordJson(const EgressRecord& record) {
   json.Key("requests_omitted").Unsigned(record.requests.size() - shown);
   json.Key("requests").Open('[');
   for (std::size_t index = 0; index < shown; ++index) AppendRequest(&json, record.requests[index]);
+  json.Close(']');
+  json.Key("tunnels").Open('[');
+  for (const EgressTunnel& tunnel : record.tunnels) AppendTunnel(&json, tunnel);
   json.Close(']').Close('}');
   return json.text();
 }

@@ -26,6 +26,17 @@ struct EgressRequest {
   int64_t duration_ms = 0;  // to the last byte
 };
 
+// One tunnel a cell asked for, to a host of its list or to another place.
+struct EgressTunnel {
+  std::string host;   // as asked for, printable, at most 256 bytes
+  uint16_t port = 0;  // 0: `host` is the whole of what could not be understood
+  std::string code;   // empty: opened, or about to be; else why not, or what ended it
+  uint64_t bytes_up = 0;
+  uint64_t bytes_down = 0;
+  int64_t started_ms = 0;  // after the cell was attached
+  int64_t duration_ms = 0;
+};
+
 // Sums over all requests of a cell; cheap to copy while it runs.
 struct EgressTotals {
   uint64_t requests = 0;
@@ -44,6 +55,8 @@ struct EgressTotals {
   uint64_t provider_errors = 0;      // 5xx
   uint64_t upstream_failures = 0;    // no answer, or one that broke off
   uint64_t connections_refused = 0;  // over the limit
+  uint64_t tunnels = 0;              // asked for
+  uint64_t tunnels_refused = 0;      // by the broker's rules
   int64_t retry_after_seconds = 0;   // of the last 429 that named it
   int last_upstream_status = 0;
   bool credential_echoed = false;  // the provider sent the credential back: the task must fail
@@ -56,6 +69,7 @@ struct EgressRecord {
   std::vector<EgressRequest> requests;    // in the order they ended
   std::vector<std::string> tools_called;  // distinct names, first seen first
   std::vector<std::string> tools_offered;
+  std::vector<EgressTunnel> tunnels;  // in the order they were decided; at most kEgressTunnels
 };
 
 // How many requests stand one by one in a receipt; the sums are over all.

@@ -47,6 +47,8 @@ std::string_view StatusPhrase(int status) {
       return "Forbidden";
     case 404:
       return "Not Found";
+    case 405:
+      return "Method Not Allowed";
     case 408:
       return "Request Timeout";
     case 413:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "gateway/config/allowed_host.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -47,23 +48,6 @@ bool IsDottedAddress(std::string_view host) {
            bool is_canonical = part.size() == 1 || part[0] != '0';
            return number && *number <= 255 && !part.empty() && is_canonical;
          });
-}
-
-// True for dot-separated labels of letters, digits and hyphens. A last label that begins with a
-// digit is how every odd spelling of an IPv4 address ends (0x7f000001, 127.1, 2130706433), and no
-// top-level domain does.
-bool IsHostName(std::string_view host) {
-  if (host.empty() || host.size() > 253) return false;
-  std::vector<std::string_view> labels = Split(host, '.');
-  for (std::string_view label : labels) {
-    if (label.empty() || label.size() > 63 || label.front() == '-' || label.back() == '-')
-      return false;
-    if (!std::all_of(label.begin(), label.end(),
-                     [](char c) { return IsLowerAlnum(c) || c == '-'; }))
-      return false;
-  }
-  char first = labels.back().front();
-  return first < '0' || first > '9';
 }
 
 bool IsPathPrefix(std::string_view path) {

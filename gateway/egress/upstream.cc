@@ -1,19 +1,18 @@
 #include "gateway/egress/upstream.h"
 
 #include <curl/curl.h>
-#include <sys/epoll.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "gateway/egress/address.h"
+#include "gateway/egress/curl_multi.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::gateway {
 namespace {
 
-constexpr long kPooledConnections = 64;
 constexpr long kReadBytes = 64L << 10;
 
 std::string Lower(std::string_view text) {
@@ -34,10 +33,6 @@ struct SlistDeleter {
 };
 using HeaderList = std::unique_ptr<curl_slist, SlistDeleter>;
 
-struct EasyDeleter {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-};
-
 bool Append(HeaderList* list, std::string line) {
   curl_slist* longer = curl_slist_append(list->get(), line.c_str());
   ::explicit_bzero(line.data(), line.size());
@@ -56,41 +51,17 @@ const std::string* UpstreamAnswer::Find(std::string_view name) const {
   return nullptr;
 }
 
-class CurlTransfer;
-
-// The curl multi handle and its descriptors in the event loop.
-class UpstreamState {
+class CurlTransfer : public UpstreamTransfer, private CurlTask {
  public:
-  explicit UpstreamState(EventLoop* loop) : loop_(loop), multi_(curl_multi_init()) {}
-  ~UpstreamState();
-
-  bool Prepare();
-  CURLM* multi() { return multi_; }
-  // Tells ended transfers so; called wherever curl may have ended one.
-  void Reap();
-
- private:
-  static int OnSocket(CURL* easy, curl_socket_t fd, int what, void* self, void* socket);
-  static int OnTimer(CURLM* multi, long timeout_ms, void* self);
-  void Watch(int fd, int what);
-  void Act(int fd, int actions);
-
-  EventLoop* loop_;
-  CURLM* multi_;
-  std::vector<int> watched_;
-};
-
-class CurlTransfer : public UpstreamTransfer {
- public:
-  CurlTransfer(UpstreamState* state, UpstreamRequest request, UpstreamSink* sink)
-      : state_(state), request_(std::move(request)), sink_(sink), easy_(curl_easy_init()) {}
+  CurlTransfer(CurlMulti* multi, UpstreamRequest request, UpstreamSink* sink)
+      : multi_(multi), request_(std::move(request)), sink_(sink), easy_(curl_easy_init()) {}
   ~CurlTransfer() override;
 
   Status Begin();
   void Resume() override;
-  void End(CURLcode result);
 
  private:
+  void End(CURLcode result) override;
   static size_t OnHeader(char* data, size_t size, size_t count, void* self);
   static size_t OnData(char* data, size_t size, size_t count, void* self);
   static curl_socket_t OnOpen(void* self, curlsocktype purpose, struct curl_sockaddr* address);
@@ -106,10 +77,10 @@ class CurlTransfer : public UpstreamTransfer {
   bool TakeHeader(std::string_view line);
   UpstreamEnd Explain(CURLcode result) const;
 
-  UpstreamState* state_;
+  CurlMulti* multi_;
   UpstreamRequest request_;
   UpstreamSink* sink_;
-  std::unique_ptr<CURL, EasyDeleter> easy_;
+  CurlEasy easy_;
   HeaderList headers_;
   UpstreamAnswer answer_;
   std::size_t head_bytes_ = 0;
@@ -119,77 +90,8 @@ class CurlTransfer : public UpstreamTransfer {
   bool is_address_refused_ = false;
 };
 
-UpstreamState::~UpstreamState() {
-  curl_multi_cleanup(multi_);
-  for (int fd : watched_) loop_->Forget(fd);
-}
-
-bool UpstreamState::Prepare() {
-  if (multi_ == nullptr) return false;
-  return curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &OnSocket) == CURLM_OK &&
-         curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this) == CURLM_OK &&
-         curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &OnTimer) == CURLM_OK &&
-         curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this) == CURLM_OK &&
-         curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kPooledConnections) == CURLM_OK;
-}
-
-int UpstreamState::OnSocket(CURL* /*easy*/, curl_socket_t fd, int what, void* self,
-                            void* /*socket*/) {
-  static_cast<UpstreamState*>(self)->Watch(fd, what);
-  return 0;
-}
-
-void UpstreamState::Watch(int fd, int what) {
-  auto found = std::find(watched_.begin(), watched_.end(), fd);
-  if (what == CURL_POLL_REMOVE) {
-    loop_->Forget(fd);
-    if (found != watched_.end()) watched_.erase(found);
-    return;
-  }
-  uint32_t events = 0;
-  if ((what & CURL_POLL_IN) != 0) events |= EPOLLIN;
-  if ((what & CURL_POLL_OUT) != 0) events |= EPOLLOUT;
-  if (found != watched_.end()) {
-    loop_->Change(fd, events);
-    return;
-  }
-  Status status = loop_->Watch(fd, events, [this, fd](uint32_t ready) {
-    int actions = 0;
-    if ((ready & EPOLLIN) != 0) actions |= CURL_CSELECT_IN;
-    if ((ready & EPOLLOUT) != 0) actions |= CURL_CSELECT_OUT;
-    if ((ready & (EPOLLERR | EPOLLHUP)) != 0) actions |= CURL_CSELECT_ERR;
-    Act(fd, actions);
-  });
-  if (status.ok()) watched_.push_back(fd);  // else the transfer ends by its idle time
-}
-
-int UpstreamState::OnTimer(CURLM* /*multi*/, long timeout_ms, void* self) {
-  auto* state = static_cast<UpstreamState*>(self);
-  std::optional<EventLoop::Clock::time_point> when;
-  if (timeout_ms >= 0) when = EventLoop::Clock::now() + std::chrono::milliseconds(timeout_ms);
-  state->loop_->SetTimer(when, [state] { state->Act(CURL_SOCKET_TIMEOUT, 0); });
-  return 0;
-}
-
-void UpstreamState::Act(int fd, int actions) {
-  int running = 0;
-  (void)curl_multi_socket_action(multi_, fd, actions, &running);  // ignoring: Reap hears of each
-  Reap();
-}
-
-void UpstreamState::Reap() {
-  int left = 0;
-  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
-    if (message->msg != CURLMSG_DONE) continue;
-    CURLcode result = message->data.result;
-    char* transfer = nullptr;
-    (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
-    static_cast<CurlTransfer*>(static_cast<void*>(transfer))->End(result);
-  }
-}
-
 CurlTransfer::~CurlTransfer() {
-  if (is_added_) (void)curl_multi_remove_handle(state_->multi(), easy_.get());
+  if (is_added_) (void)curl_multi_remove_handle(multi_->get(), easy_.get());
 }
 
 bool CurlTransfer::AddHeaders() {
@@ -218,7 +120,7 @@ bool CurlTransfer::SetOptions() {
          Set(CURLOPT_HEADERFUNCTION, &OnHeader) && Set(CURLOPT_HEADERDATA, this) &&
          Set(CURLOPT_WRITEFUNCTION, &OnData) && Set(CURLOPT_WRITEDATA, this) &&
          Set(CURLOPT_OPENSOCKETFUNCTION, &OnOpen) && Set(CURLOPT_OPENSOCKETDATA, this) &&
-         Set(CURLOPT_PRIVATE, this);
+         Set(CURLOPT_PRIVATE, static_cast<CurlTask*>(this));
 }
 
 // A proxy only ever carries a tunnel; nothing of the request, nor its credential, goes to it.
@@ -237,22 +139,22 @@ bool CurlTransfer::SetUplink() {
 
 Status CurlTransfer::Begin() {
   if (easy_ == nullptr || !AddHeaders() || !SetOptions() ||
-      curl_multi_add_handle(state_->multi(), easy_.get()) != CURLM_OK)
+      curl_multi_add_handle(multi_->get(), easy_.get()) != CURLM_OK)
     return Error(Kind::kInternal, "libcurl did not take the request");
   is_added_ = true;
   return Ok();
 }
 
 void CurlTransfer::Resume() {
-  UpstreamState* state = state_;
+  CurlMulti* multi = multi_;
   // It delivers what was kept back, and where the sink refuses that it returns the error only here.
   CURLcode result = curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
   if (result != CURLE_OK) return End(result);
-  state->Reap();  // may have destroyed this
+  multi->Reap();  // may have destroyed this
 }
 
 void CurlTransfer::End(CURLcode result) {
-  (void)curl_multi_remove_handle(state_->multi(), easy_.get());
+  (void)curl_multi_remove_handle(multi_->get(), easy_.get());
   is_added_ = false;
   sink_->OnEnd(Explain(result));  // may have destroyed this
 }
@@ -341,19 +243,15 @@ size_t CurlTransfer::OnData(char* data, size_t size, size_t count, void* self) {
 }
 
 Result<std::unique_ptr<UpstreamClient>> UpstreamClient::Make(EventLoop* loop) {
-  static const CURLcode kGlobal = curl_global_init(CURL_GLOBAL_DEFAULT);
-  auto state = std::make_unique<UpstreamState>(loop);
-  if (kGlobal != CURLE_OK || !state->Prepare())
-    return Error(Kind::kInternal, "libcurl could not be initialized");
-  return std::unique_ptr<UpstreamClient>(new UpstreamClient(std::move(state)));
+  return std::unique_ptr<UpstreamClient>(new UpstreamClient(TRY(CurlMulti::Make(loop))));
 }
 
-UpstreamClient::UpstreamClient(std::unique_ptr<UpstreamState> state) : state_(std::move(state)) {}
+UpstreamClient::UpstreamClient(std::unique_ptr<CurlMulti> multi) : multi_(std::move(multi)) {}
 UpstreamClient::~UpstreamClient() = default;
 
 Result<std::unique_ptr<UpstreamTransfer>> UpstreamClient::Start(UpstreamRequest request,
                                                                 UpstreamSink* sink) {
-  auto transfer = std::make_unique<CurlTransfer>(state_.get(), std::move(request), sink);
+  auto transfer = std::make_unique<CurlTransfer>(multi_.get(), std::move(request), sink);
   TRY(transfer->Begin());
   return std::unique_ptr<UpstreamTransfer>(std::move(transfer));
 }

@@ -51,7 +51,7 @@ class UpstreamSink {
 };
 
 class UpstreamTransfer;
-class UpstreamState;
+class CurlMulti;
 
 // Sends requests to providers: libcurl, driven by the event loop. Certificates are verified against
 // the system's or the uplink's; http is spoken to loopback only; proxies and .netrc of the
@@ -66,9 +66,11 @@ class UpstreamClient {
   // Begins a transfer; `sink` must outlive it. Destroying it ends it without OnEnd.
   Result<std::unique_ptr<UpstreamTransfer>> Start(UpstreamRequest request, UpstreamSink* sink);
 
+  CurlMulti* multi() { return multi_.get(); }
+
  private:
-  explicit UpstreamClient(std::unique_ptr<UpstreamState> state);
-  std::unique_ptr<UpstreamState> state_;
+  explicit UpstreamClient(std::unique_ptr<CurlMulti> multi);
+  std::unique_ptr<CurlMulti> multi_;
 };
 
 class UpstreamTransfer {

@@ -69,6 +69,49 @@ TEST(AgentConfigTest, WrongTypesAreRefusedByName) {
   EXPECT_TRUE(Read("[container]\ntimeout_ms = 604800000").ok());
 }
 
+TEST(AgentConfigTest, AllowedHostsAreReadAndWithoutTheKeyThereAreNone) {
+  EXPECT_TRUE(Read("")->allow_hosts.empty());
+  EXPECT_TRUE(Read("[taskcell]\nallow_hosts = []")->allow_hosts.empty());
+  EXPECT_EQ(Read("[taskcell]\nallow_hosts = [\"pypi.org:443\", \"pypi.org:8443\"]")->allow_hosts,
+            (std::vector<AllowedHost>{{"pypi.org", 443}, {"pypi.org", 8443}}));
+}
+
+TEST(AgentConfigTest, AnOddAllowedHostIsRefusedWithTheLineAndTheReason) {
+  struct Row {
+    std::string_view value;
+    std::string_view reason;
+  };
+  for (const Row& row :
+       std::initializer_list<Row>{{"\"pypi.org\"", "the port is missing"},
+                                  {"\"*.pypi.org:443\"", "no wildcards"},
+                                  {"\"PyPI.org:443\"", "not in lower case"},
+                                  {"\"pypi.org.:443\"", "ends with a dot"},
+                                  {"\"https://pypi.org:443\"", "without scheme"},
+                                  {"\"me@pypi.org:443\"", "no user name"},
+                                  {"\"1.2.3.4:443\"", "not given as an address"},
+                                  {"\"[2606:4700::1]:443\"", "not given as an address"},
+                                  {"\"localhost:443\"", "of this machine"},
+                                  {"\"metadata.google.internal:80\"", "of this machine"},
+                                  {"\"pypi:443\"", "no dot"},
+                                  {"\"p\u00fcpi.org:443\"", "xn--"},
+                                  {"\"pypi.org:0443\"", "without leading zeros"},
+                                  {"\"pypi.org:443\", \"pypi.org:443\"", "twice"},
+                                  {"443", "allow_hosts"}}) {
+    Result<AgentConfig> config = Read(Text("[taskcell]\nallow_hosts = [", row.value, "]"));
+    ASSERT_FALSE(config.ok()) << row.value;
+    EXPECT_EQ(config.error().code, "invalid_config");
+    EXPECT_NE(config.error().text.find(row.reason), std::string::npos) << config.error().text;
+    EXPECT_NE(config.error().text.find("(line "), std::string::npos) << config.error().text;
+  }
+}
+
+TEST(AgentConfigTest, SixtyFourHostsAreTakenAndOneMoreIsRefused) {
+  std::string list;
+  for (std::size_t i = 0; i < kMaxAllowedHosts; ++i) list += Text("\"a", i, ".org:443\", ");
+  EXPECT_EQ(Read(Text("[taskcell]\nallow_hosts = [", list, "]"))->allow_hosts.size(), 64U);
+  EXPECT_FALSE(Read(Text("[taskcell]\nallow_hosts = [", list, "\"b.org:443\"]")).ok());
+}
+
 TEST(AgentConfigTest, NamesOutsideTheAlphabetAreRefused) {
   EXPECT_TRUE(IsAgentName("A-z_09"));
   EXPECT_TRUE(IsAgentName(std::string(128, 'a')));
