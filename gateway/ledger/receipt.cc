@@ -113,7 +113,11 @@ void PutSnapshot(JsonText& json, const Receipt& receipt) {
 
 void PutEvidence(JsonText& json, const Receipt& receipt) {
   json.Key("egress").Open('{').Key("upstream").String(receipt.upstream);
-  json.Key("overridden").Bool(receipt.upstream_overridden).Key("record");
+  json.Key("overridden").Bool(receipt.upstream_overridden);
+  json.Key("credential_inside").Bool(receipt.credential_inside);
+  json.Key("allow_hosts").Open('[');
+  for (const std::string& host : receipt.tunnel_hosts) json.String(host);
+  json.Close(']').Key("record");
   if (receipt.egress_json.empty()) {
     json.Null();
   } else {

@@ -37,9 +37,11 @@ struct Receipt {
   bool verified = false;  // attested and without a mismatch: the job was handed over after that
   mounts::Snapshot snapshot;
 
-  std::string upstream;              // where the broker's route led
-  bool upstream_overridden = false;  // by the gateway's environment
-  std::string egress_json;           // RecordJson; empty: no broker
+  std::string upstream;                   // where the broker's route led
+  bool upstream_overridden = false;       // by the gateway's environment
+  std::vector<std::string> tunnel_hosts;  // "host:port" a tunnel might lead to
+  bool credential_inside = false;         // the program signs in by itself: there was no route
+  std::string egress_json;                // RecordJson; empty: no broker
 
   std::string events_json;  // what the cgroup counted; empty: unknown
   std::string job_end;      // how the job ended, for a person

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -54,6 +55,27 @@ void AddCodexProvider(std::string_view base_url, std::vector<std::string>& argv)
     argv.emplace_back("-c");
     argv.push_back(std::move(setting));
   }
+}
+
+std::vector<std::string> AntigravityCommand(std::string_view executable, std::string_view model) {
+  return {std::string(executable),
+          "--print",
+          "",
+          "--input-format",
+          "stream-json",
+          "--output-format",
+          "stream-json",
+          "--dangerously-skip-permissions",
+          "--disable-slash-commands",
+          "--model",
+          std::string(model)};
+}
+
+std::string AntigravityInput(std::string_view prompt) {
+  JsonText line;
+  line.Open('{').Key("event").String("user").Key("message").Open('{');
+  line.Key("content").String(prompt).Close('}').Close('}');
+  return line.text() + "\n";
 }
 
 }  // namespace taskcell::gateway

@@ -27,4 +27,8 @@ std::string ToolList(const std::vector<std::string>& names);
 // URL.
 void AddCodexProvider(std::string_view base_url, std::vector<std::string>& argv);
 
+// What antigravity is started with, and the line of standard input it takes its prompt from.
+std::vector<std::string> AntigravityCommand(std::string_view executable, std::string_view model);
+std::string AntigravityInput(std::string_view prompt);
+
 }  // namespace taskcell::gateway

@@ -6,7 +6,6 @@
 
 #include "gateway/runtimes/command_parts.h"
 #include "gateway/runtimes/tool_names.h"
-#include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -86,21 +85,8 @@ void PlanCodex(const HostJobRequest& request, cell::Job& job) {
 }
 
 void PlanAntigravity(const HostJobRequest& request, cell::Job& job) {
-  job.argv = {"agy",
-              "--print",
-              "",
-              "--input-format",
-              "stream-json",
-              "--output-format",
-              "stream-json",
-              "--dangerously-skip-permissions",
-              "--disable-slash-commands",
-              "--model",
-              request.model};
-  JsonText line;
-  line.Open('{').Key("event").String("user").Key("message").Open('{');
-  line.Key("content").String(request.prompt).Close('}').Close('}');
-  job.input = line.text() + "\n";
+  job.argv = AntigravityCommand("agy", request.model);
+  job.input = AntigravityInput(request.prompt);
   Add(job, "GEMINI_API_KEY", request.secret);
 }
 

@@ -10,6 +10,7 @@ namespace taskcell::gateway {
 namespace {
 
 constexpr std::string_view kEmptyMcpFile = "empty-mcp.json";
+constexpr std::string_view kAntigravitySettings = ".gemini/antigravity-cli/settings.json";
 constexpr std::string_view kGrokPromptFile = "prompt.txt";
 
 // Settings of codex that keep it from everything but files and a shell. Each is known to
@@ -30,6 +31,8 @@ Status CheckRequest(const JobRequest& request) {
         .Coded("invalid_config");
   }
   if (request.broker_port == 0) return Error(Kind::kInternal, "a job needs the broker's port");
+  if (!OwnHosts(request.runtime).empty() && (request.tunnel_port == 0 || request.secret.empty()))
+    return Error(Kind::kInternal, "a job that speaks to its provider itself needs a way and a key");
   if (request.max_turns == 0) return Error(Kind::kInternal, "a job needs a step limit");
   return Ok();
 }
@@ -195,6 +198,41 @@ void PlanGrok(const JobRequest& request, cell::Job& job) {
           .Take();
 }
 
+// It takes no address of a broker: its requests go through tunnels, with the key in its own hands.
+void PlanAntigravity(const JobRequest& request, cell::Job& job) {
+  job.argv = AntigravityCommand(request.executable, request.model);
+  job.input = AntigravityInput(request.prompt);
+  job.files.push_back(
+      {std::string(kAntigravitySettings), 0600,
+       Text("{\"modelProvider\":\"gemini\",\"trustedWorkspaces\":[\"", kJobDirectory, "\"]}\n")});
+  job.environment = std::move(BaseEnvironment().Set("GEMINI_API_KEY", request.secret)).Take();
+}
+
+// https goes to the listener for tunnels; the broker's own, which speaks plain HTTP, is asked
+// directly.
+void AddProxy(const JobRequest& request, cell::Job& job) {
+  if (request.tunnel_port == 0) return;
+  for (std::string_view name : {"HTTPS_PROXY", "https_proxy"})
+    job.environment.push_back(Text(name, "=http://127.0.0.1:", request.tunnel_port));
+  for (std::string_view name : {"NO_PROXY", "no_proxy"})
+    job.environment.push_back(Text(name, "=127.0.0.1,localhost"));
+}
+
+void PlanProgram(const JobRequest& request, cell::Job& job) {
+  switch (request.runtime) {
+    case Runtime::kClaude:
+      return PlanClaude(request, job);
+    case Runtime::kCodex:
+      return PlanCodex(request, job);
+    case Runtime::kOpenAiCompat:
+      return PlanLoop(request, job);
+    case Runtime::kGrok:
+      return PlanGrok(request, job);
+    case Runtime::kAntigravity:
+      return PlanAntigravity(request, job);
+  }
+}
+
 }  // namespace
 
 Result<cell::Job> PlanJob(const JobRequest& request) {
@@ -207,24 +245,10 @@ Result<cell::Job> PlanJob(const JobRequest& request) {
   job.input = request.prompt;
   job.timeout_ms = request.timeout_ms;
   job.loopback_port = request.broker_port;
-  switch (request.runtime) {
-    case Runtime::kClaude:
-      PlanClaude(request, job);
-      return job;
-    case Runtime::kCodex:
-      PlanCodex(request, job);
-      return job;
-    case Runtime::kOpenAiCompat:
-      PlanLoop(request, job);
-      return job;
-    case Runtime::kGrok:
-      PlanGrok(request, job);
-      return job;
-    case Runtime::kAntigravity:
-      break;
-  }
-  return Error(Kind::kUnsupported, "antigravity takes no address of a broker")
-      .Coded("unsupported_runtime");
+  job.tunnel_port = request.tunnel_port;
+  PlanProgram(request, job);
+  AddProxy(request, job);
+  return job;
 }
 
 std::string_view PlaceholderCredential(Runtime runtime, CredentialShape shape) {

@@ -47,13 +47,18 @@ struct JobRequest {
   std::vector<std::string> denied_tools;  // [capabilities] denied_tools; heeded by claude only
   std::string prompt;                     // whole, with the system instructions
   uint16_t broker_port = 0;               // the cell's loopback listener
+  uint16_t tunnel_port = 0;               // its listener for tunnels; 0: none
+  std::string secret;                     // the credential, for a runtime with OwnHosts alone
   CredentialShape shape = CredentialShape::kApiKey;
   uint64_t timeout_ms = 0;
 };
 
 // Makes the job of one task: argv, environment, small files and standard input. The prompt is only
-// ever standard input, the real credential is nowhere. Refuses (kConfig) an empty or option-like
-// model, one with control bytes, a relative executable, a zero port or zero turns. Pure.
+// ever standard input (a file for grok, which reads none). The real credential is nowhere, but for
+// a runtime with OwnHosts, which gets it in its environment. Where there is a listener for tunnels,
+// https goes through it. Refuses (kConfig) an empty or option-like model, one with control bytes, a
+// relative executable; a zero port or zero turns, and of a runtime with OwnHosts an empty secret or
+// a cell without tunnels. Pure.
 Result<cell::Job> PlanJob(const JobRequest& request);
 
 // The placeholder a job of this runtime carries instead of a credential. It is the same in every

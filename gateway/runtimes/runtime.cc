@@ -25,10 +25,15 @@ constexpr std::array kNames = {
     Name{"grok-cli", Runtime::kGrok},
 };
 
+// What antigravity needs with a Gemini API key: the assistant's backend and the models. Its sign-in
+// of a person (oauth2.googleapis.com) is not among them: a cell has nobody to sign in.
+constexpr std::array<std::string_view, 2> kAntigravityHosts = {
+    "cloudcode-pa.googleapis.com:443", "generativelanguage.googleapis.com:443"};
+
 Error Unsupported(std::string_view name) {
   return Error(Kind::kUnsupported, Text("runtime `", Printable(name.substr(0, 64)),
                                         "` cannot run in the task sandbox (supported: claude, "
-                                        "codex, grok, openai_compat)"))
+                                        "codex, antigravity, grok, openai_compat)"))
       .Coded("unsupported_runtime");
 }
 
@@ -45,12 +50,6 @@ Result<Runtime> ParseFamily(std::string_view name) {
 Result<Runtime> ParseRuntime(std::string_view provider) {
   if (Trim(provider).empty()) return Runtime::kClaude;
   Result<Runtime> family = ParseFamily(provider);
-  if (family.ok() && family.value() == Runtime::kAntigravity)
-    return Error(Kind::kUnsupported,
-                 "runtime `antigravity` cannot run in the task sandbox: it takes no address of a "
-                 "broker, and its cell has no other network (supported: claude, codex, grok, "
-                 "openai_compat)")
-        .Coded("unsupported_runtime");
   if (!family.ok()) return Unsupported(Lower(Trim(provider)));
   return family;
 }
@@ -64,6 +63,11 @@ Result<Runtime> ParseHostRuntime(std::string_view provider) {
                     "` has no program that could run on the host (there are: claude, codex, "
                     "antigravity, grok)"))
       .Coded("unsupported_runtime");
+}
+
+std::span<const std::string_view> OwnHosts(Runtime runtime) {
+  if (runtime == Runtime::kAntigravity) return kAntigravityHosts;
+  return {};
 }
 
 std::string_view RuntimeId(Runtime runtime) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,8 +10,7 @@
 
 namespace taskcell::gateway {
 
-// The command-line AIs this version knows. Antigravity runs on the host only: it takes no address
-// of a broker.
+// The command-line AIs this version knows.
 enum class Runtime : uint8_t { kClaude, kCodex, kOpenAiCompat, kAntigravity, kGrok };
 
 // Reads `[runtime] provider` of agent.toml (trimmed, any case, with the platform's aliases; empty
@@ -20,6 +20,11 @@ Result<Runtime> ParseRuntime(std::string_view provider);
 
 // The same for the host itself, where openai_compat has no program of its own.
 Result<Runtime> ParseHostRuntime(std::string_view provider);
+
+// The places ("host:port") a program without a setting for its provider's address speaks to by
+// itself, through a tunnel of its cell and with the credential in its own hands; empty for all the
+// others, whose requests go through the broker.
+std::span<const std::string_view> OwnHosts(Runtime runtime);
 
 // The id as in agent.toml: "claude", "codex", "openai_compat".
 std::string_view RuntimeId(Runtime runtime);

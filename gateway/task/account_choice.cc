@@ -75,13 +75,14 @@ AccountLesson LearnAboutAccount(const Evidence& evidence, std::string_view code)
   } else if (code == "rate_limited") {
     lesson.outcome = totals.billing > 0 ? AccountOutcome::kBilling : AccountOutcome::kRateLimited;
     lesson.retry_after_s = totals.retry_after_seconds;
-  } else if (totals.model_calls > 0 || (evidence.on_host && code.empty())) {
+  } else if (totals.model_calls > 0 || (IsStreamEvidence(evidence) && code.empty())) {
     lesson.outcome = AccountOutcome::kSuccess;
   } else if (totals.provider_errors > 0) {
     lesson.outcome = AccountOutcome::kError;
   }
   const bool refused = code == "auth_failed" || code == "rate_limited";
-  const bool used_tool = totals.tool_calls > 0 || (evidence.on_host && evidence.run.used_tool);
+  const bool used_tool =
+      totals.tool_calls > 0 || (IsStreamEvidence(evidence) && evidence.run.used_tool);
   lesson.may_try_another = refused && !used_tool;
   return lesson;
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <optional>
@@ -55,6 +56,9 @@ Status ChooseModel(const std::string& wanted, Admission& admission) {
       admission.api = WireApi::kOpenAiChat;
       admission.provider = "xai";
       return Ok();
+    case Runtime::kAntigravity:
+      admission.provider = "gemini";
+      return Ok();
     default:
       break;
   }
@@ -72,6 +76,7 @@ Status ChooseModel(const std::string& wanted, Admission& admission) {
 // The provider must be one the broker has an address for; an override must be usable.
 Status CheckProvider(const Environment& environment, const std::string& wanted,
                      Admission& admission) {
+  if (admission.credential_inside) return Ok();
   if (ProviderAddress(admission.api, admission.provider).empty())
     return Invalid(Text("[model] preferred `", Printable(wanted), "` names the provider `",
                         Printable(admission.provider), "`, which is not known"));
@@ -82,6 +87,19 @@ Status CheckProvider(const Environment& environment, const std::string& wanted,
   Result<Upstream> upstream = ParseUpstream(admission.override_url);
   if (upstream.ok()) return Ok();
   return Invalid(Text(variable, " of the gateway: ", upstream.error().text));
+}
+
+// The runtime's own places stand before the agent's.
+Status ChooseTunnels(const AgentConfig& agent, Admission& admission) {
+  for (std::string_view place : OwnHosts(admission.runtime))
+    admission.tunnel_hosts.push_back(TRY(ParseAllowedHost(place)));
+  admission.credential_inside = !admission.tunnel_hosts.empty();
+  for (const AllowedHost& host : agent.allow_hosts) {
+    bool is_there = std::find(admission.tunnel_hosts.begin(), admission.tunnel_hosts.end(), host) !=
+                    admission.tunnel_hosts.end();
+    if (!is_there) admission.tunnel_hosts.push_back(host);
+  }
+  return Ok();
 }
 
 Status CheckPids(const SandboxSettings& settings) {
@@ -125,6 +143,11 @@ Result<std::vector<AccountState>> ReadAccountStates(const Home& home) {
 }
 
 Result<Payer> PayerFor(const Account& account, const Admission& admission) {
+  if (admission.credential_inside) {
+    Payer payer{account.id, account.Fingerprint(), false, Route()};
+    payer.route.credential.secret = account.secret;
+    return payer;
+  }
   RouteRequest request;
   request.api = admission.api;
   request.provider = admission.provider;
@@ -188,6 +211,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   admission.own_settings = TRY(ReadTaskcellSettings(config));
   admission.settings.cpu_may_be_missing = admission.own_settings.cpu_may_be_missing;
   admission.runtime = TRY(ParseRuntime(agent.provider));
+  TRY(ChooseTunnels(agent, admission));
   TRY(CheckNetwork(agent));
   TRY(CheckUser(surroundings.effective_uid));
   TRY(CheckPlatform());

@@ -6,6 +6,7 @@
 
 #include "gateway/config/accounts.h"
 #include "gateway/config/agent_config.h"
+#include "gateway/config/allowed_host.h"
 #include "gateway/config/environment.h"
 #include "gateway/config/home.h"
 #include "gateway/config/rotation.h"
@@ -17,7 +18,8 @@
 
 namespace taskcell::gateway {
 
-// An account and the way its credential takes to the provider.
+// An account and the way its credential takes to the provider; where it goes into the cell, the
+// route holds it and leads nowhere.
 struct Payer {
   std::string account;  // its id
   std::string fingerprint;
@@ -40,6 +42,11 @@ struct Admission {
   uint64_t root_inode = 0;
   std::string override_url;
   Uplink uplink;
+  // Where tunnels of the cell may lead: what the runtime needs by itself, and the agent's
+  // allow_hosts.
+  std::vector<AllowedHost> tunnel_hosts;
+  // The program takes no address of a broker: no route, and the credential goes into the cell.
+  bool credential_inside = false;
   std::vector<Payer> payers;  // in the order to be tried; at least one
   int64_t rate_limit_cooldown_s = 0;
   std::vector<std::string> warnings;  // about settings that have no effect

@@ -15,6 +15,7 @@ Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCe
   evidence.account = terms.account;
   evidence.executable = terms.executable;
   evidence.root = terms.root;
+  evidence.credential_inside = terms.credential_inside;
   evidence.memory_bytes = terms.memory_bytes;
   evidence.pids = terms.pids;
   evidence.max_turns = terms.max_turns;

@@ -22,6 +22,7 @@ struct RunTerms {
   std::string root;        // what it lies in: "image `x`"
   uint64_t memory_bytes = 0;
   uint64_t pids = 0;
+  bool credential_inside = false;
   uint64_t max_turns = 0;
   uint64_t timeout_ms = 0;  // of the whole task
   std::chrono::steady_clock::time_point deadline;

@@ -90,9 +90,17 @@ Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admi
   receipt.started = Rfc3339(WallClock::now());
   receipt.plan = task.plan;
   receipt.snapshot = task.snapshot.content();
-  receipt.upstream = payer.route.upstream.Url();
+  receipt.credential_inside = admission.credential_inside;
+  if (!admission.credential_inside) receipt.upstream = payer.route.upstream.Url();
   receipt.upstream_overridden = payer.route.overridden;
+  for (const AllowedHost& host : admission.tunnel_hosts)
+    receipt.tunnel_hosts.push_back(host.Spelling());
   receipt.warnings = task.snapshot.content().warnings;
+  if (admission.credential_inside)
+    receipt.warnings.push_back(
+        Text("the credential of account `", Printable(payer.account),
+             "` is inside the cell: ", FamilyName(admission.runtime),
+             " takes no address of a broker, so it signs in at its provider by itself"));
   if (!task.ids.separate)
     receipt.warnings.push_back(
         Text("the cell's kernel uid is not separate from the gateway's: ", task.ids.how));
@@ -118,10 +126,11 @@ Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
       .Coded("cell_mismatch");
 }
 
-// Step 5: both halves against the plan. On success the cell's loopback listener is returned.
-Result<UniqueFd> Verify(gate::GateHost& gate, probe::RunningCell& cell, cell::Engine engine,
+// Step 5: both halves against the plan. On success the cell's loopback listeners are returned.
+Result<CellWays> Verify(gate::GateHost& gate, probe::RunningCell& cell, cell::Engine engine,
                         Receipt& receipt) {
-  gate::GateHost::Arrival arrival = TRY(gate.Attest(true, Clock::now() + kAttestationWait));
+  gate::GateHost::Arrival arrival =
+      TRY(gate.Attest(cell::ListenerCount(cell.plan()), Clock::now() + kAttestationWait));
   receipt.seen.inside = std::move(arrival.inside);
   Result<cell::OutsideAttestation> outside = cell.Observe();
   if (!outside.ok())
@@ -133,7 +142,10 @@ Result<UniqueFd> Verify(gate::GateHost& gate, probe::RunningCell& cell, cell::En
   receipt.mismatches = cell::Compare(cell.plan(), engine, receipt.seen);
   if (!receipt.mismatches.empty()) return MismatchError(receipt.mismatches);
   receipt.verified = true;
-  return std::move(arrival.listener);
+  CellWays ways;
+  ways.listener = std::move(arrival.listener);
+  ways.tunnel_listener = std::move(arrival.tunnel_listener);
+  return ways;
 }
 
 // A task that was cancelled or ran out of time before its job exists ends here: the job never does.
@@ -155,6 +167,8 @@ JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const 
   request.denied_tools = agent.config.denied_tools;
   request.prompt = task.prompt;
   request.broker_port = receipt.seen.inside.listener_port;
+  request.tunnel_port = receipt.seen.inside.tunnel_port;
+  if (admission.credential_inside) request.secret = payer.route.credential.secret;
   request.shape = payer.oauth ? CredentialShape::kOauthToken : CredentialShape::kApiKey;
   auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   request.timeout_ms = static_cast<uint64_t>(std::max<int64_t>(left.count(), 1));
@@ -206,7 +220,7 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
     for (const std::string& warning : cell->warnings())
       receipt.warnings.push_back(Text("the engine warned: ", Printable(warning)));
     gate::GateHost gate = TRY(gate::GateHost::Open(cell->TakeGate(), surroundings.cancel_fd));
-    UniqueFd listener = TRY(Verify(gate, *cell, admission.engine->kind(), receipt));
+    CellWays ways = TRY(Verify(gate, *cell, admission.engine->kind(), receipt));
     receipt.setup_ms = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
     TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
@@ -218,6 +232,7 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
     terms.account = payer.account;
     terms.executable = job.argv.empty() ? "" : job.argv.front();
     terms.root = RootText(task.plan);
+    terms.credential_inside = admission.credential_inside;
     terms.memory_bytes = task.plan.limits.memory_bytes;
     terms.pids = task.plan.limits.pids;
     terms.max_turns = admission.settings.max_turns;
@@ -225,8 +240,11 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
     terms.deadline = deadline;
     terms.cancel_fd = surroundings.cancel_fd;
     Broker* broker = TRY(surroundings.broker());
-    std::unique_ptr<BrokerCell> way =
-        TRY(broker->Attach(std::move(listener), std::move(payer.route)));
+    ways.allowed = admission.tunnel_hosts;
+    ways.route = std::move(payer.route);
+    // Without a route nobody serves its listener: a connection to it is refused.
+    if (admission.credential_inside) ways.listener.Reset();
+    std::unique_ptr<BrokerCell> way = TRY(broker->Attach(std::move(ways)));
     return RunJob(gate, *cell, *way, job, terms);
   };
   Result<Evidence> evidence = run();

@@ -64,6 +64,16 @@ std::string_view EndOf(std::string_view text) {
   return text;
 }
 
+std::string RefusedTunnels(const EgressRecord& egress) {
+  if (egress.totals.tunnels_refused == 0) return "";
+  auto first = std::find_if(egress.tunnels.begin(), egress.tunnels.end(),
+                            [](const EgressTunnel& tunnel) { return !tunnel.code.empty(); });
+  std::string which;
+  if (first != egress.tunnels.end())
+    which = Text(", the first to ", Printable(first->host), " (", first->code, ")");
+  return Text("the broker refused ", egress.totals.tunnels_refused, " tunnels", which);
+}
+
 // What the operator should know beside the message.
 std::string Detail(const Evidence& evidence) {
   std::string detail;
@@ -92,6 +102,7 @@ std::string Detail(const Evidence& evidence) {
     add(Text("the provider failed ", totals.provider_errors, " times with a status of 5xx"));
   if (totals.model_not_found > 0) add("the provider does not know the model");
   if (totals.refused > 0) add(Text("the broker refused ", totals.refused, " requests"));
+  add(RefusedTunnels(evidence.egress));
   add(evidence.run.detail);
   add(EndOf(Trim(evidence.run.diagnostics)));
   return detail.empty() ? "no diagnostic output" : detail;
@@ -185,11 +196,12 @@ Verdict JudgeEnded(const Evidence& evidence) {
   const EgressTotals& totals = evidence.egress.totals;
   const StreamOutcome told = evidence.run.outcome;
   const bool reply = told == StreamOutcome::kSuccess && evidence.run.reply.has_value() &&
-                     !ProgramFailed(evidence) && (evidence.on_host || totals.model_calls > 0);
+                     !ProgramFailed(evidence) &&
+                     (IsStreamEvidence(evidence) || totals.model_calls > 0);
   if (reply) return Succeed(*evidence.run.reply, evidence.run.step_limit);
   const std::string_view family = FamilyName(evidence.runtime);
-  const bool says_limited = evidence.on_host && told == StreamOutcome::kRateLimited;
-  const bool says_rejected = evidence.on_host && told == StreamOutcome::kAuthFailed;
+  const bool says_limited = IsStreamEvidence(evidence) && told == StreamOutcome::kRateLimited;
+  const bool says_rejected = IsStreamEvidence(evidence) && told == StreamOutcome::kAuthFailed;
   if (totals.rate_limited > 0 || totals.billing > 0 || says_limited)
     return Fail("rate_limited",
                 Text("the ", family, " provider rate-limited or rejected the request for quota",
@@ -246,6 +258,10 @@ Verdict Judge(const Evidence& evidence) {
 }
 
 }  // namespace
+
+bool IsStreamEvidence(const Evidence& evidence) {
+  return evidence.on_host || evidence.credential_inside;
+}
 
 std::string TimedOutMessage(uint64_t timeout_ms, bool on_host) {
   constexpr uint64_t kMillis = 1000;

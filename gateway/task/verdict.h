@@ -20,6 +20,9 @@ struct Evidence {
   // On the host itself: no broker stood between, so the program's own stream is the evidence, and
   // no cgroup counted.
   bool on_host = false;
+  // The program spoke to its provider through a tunnel that nobody reads, so its own stream is the
+  // evidence here, too.
+  bool credential_inside = false;
   std::string account;     // its id, for a message
   std::string executable;  // in the cell, for a message
   std::string root;        // where it was looked for: "image `x`"
@@ -37,6 +40,9 @@ struct Evidence {
   bool over_steps = false;               // the broker counted more than max_turns steps
 };
 
+// Whether the program's stream is all there is to tell of its provider.
+bool IsStreamEvidence(const Evidence& evidence);
+
 // What a task that ran came to. `code` is empty on success, else one of the guide's failure codes.
 struct Verdict {
   std::string_view code;
@@ -52,8 +58,8 @@ struct Verdict {
 // there is none and the evidence supports it, provider_unavailable, out_of_memory or pids_limit
 // instead of no_reply. A program that is not there is invalid_config. What the
 // program prints can be forged by a tool, so an outcome that blames the provider needs the broker's
-// word, and a reply needs at least one answer of the provider behind it; on the host, where there
-// is no broker, the stream is believed. Pure.
+// word, and a reply needs at least one answer of the provider behind it; where no broker
+// stood between (IsStreamEvidence), the stream is believed. Pure.
 Verdict Classify(const Evidence& evidence);
 
 // "the sandbox task timed out after N s", or the host's.

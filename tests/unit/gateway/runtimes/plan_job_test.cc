@@ -151,6 +151,46 @@ TEST(PlanJobTest, ModelsThatCouldBeOptionsOrConfigurationAreRefused) {
   EXPECT_FALSE(PlanJob(request).ok());
 }
 
+TEST(PlanJobTest, AntigravityTakesItsPromptAsALineAndItsKeyFromTheEnvironment) {
+  JobRequest request = Request(Runtime::kAntigravity);
+  request.tunnel_port = 4322;
+  request.secret = "AIza-the-key";
+  cell::Job job = PlanJob(request).value();
+  EXPECT_EQ(job.input, "{\"event\":\"user\",\"message\":{\"content\":\"the secret prompt\"}}\n");
+  EXPECT_EQ(After(job.argv, "--input-format"), "stream-json");
+  EXPECT_EQ(After(job.argv, "--model"), "model-1");
+  EXPECT_THAT(job.environment, Contains("GEMINI_API_KEY=AIza-the-key"));
+  EXPECT_THAT(job.argv, Not(Contains(testing::HasSubstr("AIza"))));
+  ASSERT_EQ(job.files.size(), 1U);
+  EXPECT_EQ(job.files[0].path, ".gemini/antigravity-cli/settings.json");
+  EXPECT_EQ(job.files[0].content,
+            "{\"modelProvider\":\"gemini\",\"trustedWorkspaces\":[\"/workspace\"]}\n");
+}
+
+TEST(PlanJobTest, WithTunnelsHttpsGoesThroughThemAndTheBrokerIsAskedDirectly) {
+  for (Runtime runtime : {Runtime::kClaude, Runtime::kCodex, Runtime::kOpenAiCompat, Runtime::kGrok,
+                          Runtime::kAntigravity}) {
+    JobRequest request = Request(runtime);
+    request.secret = "key";
+    request.tunnel_port = 4322;
+    cell::Job job = PlanJob(request).value();
+    EXPECT_EQ(job.tunnel_port, 4322);
+    for (const char* entry :
+         {"HTTPS_PROXY=http://127.0.0.1:4322", "https_proxy=http://127.0.0.1:4322",
+          "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost"})
+      EXPECT_THAT(job.environment, Contains(entry));
+    EXPECT_THAT(job.environment, Not(Contains(testing::StartsWith("HTTP_PROXY="))));
+    if (runtime != Runtime::kAntigravity) {
+      EXPECT_THAT(job.environment, Not(Contains(testing::HasSubstr("=key"))));
+    }
+  }
+  for (Runtime runtime : kRunnable) {
+    cell::Job job = PlanJob(Request(runtime)).value();
+    EXPECT_EQ(job.tunnel_port, 0);
+    EXPECT_THAT(job.environment, Not(Contains(testing::HasSubstr("PROXY"))));
+  }
+}
+
 TEST(PlanJobTest, WhatCannotBePlannedIsRefused) {
   JobRequest request = Request(Runtime::kClaude);
   request.executable = "claude";
@@ -161,7 +201,13 @@ TEST(PlanJobTest, WhatCannotBePlannedIsRefused) {
   request = Request(Runtime::kClaude);
   request.max_turns = 0;
   EXPECT_EQ(PlanJob(request).error().kind, Kind::kInternal);
-  EXPECT_EQ(PlanJob(Request(Runtime::kAntigravity)).error().code, "unsupported_runtime");
+  request = Request(Runtime::kAntigravity);
+  request.tunnel_port = 4322;
+  EXPECT_EQ(PlanJob(request).error().kind, Kind::kInternal);
+  request.secret = "key";
+  EXPECT_TRUE(PlanJob(request).ok());
+  request.tunnel_port = 0;
+  EXPECT_EQ(PlanJob(request).error().kind, Kind::kInternal);
 }
 
 TEST(ModelsForTest, TheAgentsOwnModelIsAlwaysAmongThem) {
