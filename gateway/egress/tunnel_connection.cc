@@ -256,7 +256,7 @@ void TunnelConnection::UpdateEvents() {
   uint32_t client = 0;
   if (is_relaying) {
     if (up_.bytes.empty() && !up_.is_ended) client |= EPOLLIN;
-    if (!down_.bytes.empty()) client |= EPOLLOUT;
+    if (down_.is_due()) client |= EPOLLOUT;
   } else {
     client = state_ == State::kDialing ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;
   }
@@ -265,7 +265,7 @@ void TunnelConnection::UpdateEvents() {
   if (!is_relaying) return;
   uint32_t upstream = 0;
   if (down_.bytes.empty() && !down_.is_ended) upstream |= EPOLLIN;
-  if (!up_.bytes.empty()) upstream |= EPOLLOUT;
+  if (up_.is_due()) upstream |= EPOLLOUT;
   Want(session_->loop(), upstream_.get(), upstream, &is_upstream_watched_,
        [this](uint32_t events) { OnUpstream(events); });
 }

@@ -39,6 +39,9 @@ class TunnelConnection : public CellConnection {
     bool is_ended = false;   // the reading side is at its end
     bool is_closed = false;  // and the writing side was told so
     uint64_t total = 0;
+
+    // Something is to be written: bytes, or that there are no more.
+    bool is_due() const { return !bytes.empty() || (is_ended && !is_closed); }
   };
 
   void OnClient(uint32_t events);

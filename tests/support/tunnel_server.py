@@ -118,7 +118,8 @@ def main():
     context.sni_callback = keep_name
     for index, port in enumerate(sys.argv[2:]):
         listen(int(port), context if index == 0 else None)
-    print("ready", flush=True)
+    # In one write: whoever waits for it closes the pipe then.
+    os.write(1, b"ready\n")
     sys.stdin.read()
 
 

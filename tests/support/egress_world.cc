@@ -1,4 +1,4 @@
-#include "tests/engine/egress_world.h"
+#include "tests/support/egress_world.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,288 @@
+// The broker's listener for tunnels, byte by byte: what passes, what it costs, and how each bound
+// ends it. The far side is a plain socket on a public address of the test's own.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "gateway/egress/broker.h"
+#include "gateway/egress/connect_request.h"
+#include "launcher/base/text.h"
+#include "launcher/sys/socket.h"
+#include "launcher/sys/stream.h"
+#include "tests/integration/gateway/egress/http_client.h"
+#include "tests/support/client_hello_bytes.h"
+#include "tests/support/egress_world.h"
+#include "tests/support/fixture.h"
+
+namespace taskcell::gateway {
+namespace {
+
+constexpr uint16_t kFarPort = 8443;
+constexpr std::string_view kAsk =
+    "CONNECT files.example.org:8443 HTTP/1.1\r\nHost: files.example.org:8443\r\n\r\n";
+constexpr std::string_view kOpened = "HTTP/1.1 200 Connection established\r\n\r\n";
+constexpr std::string_view kAlert("\x15\x03\x03\x00\x02\x02\x31", 7);
+
+// Everything `fd` gives until its end, or until `enough` bytes came.
+std::string ReadFrom(int fd, std::size_t enough = ~std::size_t{0}) {
+  std::string bytes;
+  std::array<char, 65536> buffer = {};
+  while (bytes.size() < enough) {
+    ssize_t got = ::recv(fd, buffer.data(), std::min(buffer.size(), enough - bytes.size()), 0);
+    if (got <= 0) break;
+    bytes.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return bytes;
+}
+
+class TunnelTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to make a network of its own");
+    ASSERT_NE(::mkdtemp(directory_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  // Runs `body` in the test's own network, with a broker whose cell may reach the far side.
+  void Run(const EgressLimits& limits, const std::function<void()>& body) {
+    bool is_made = test::EgressWorld::Run(directory_, [&](test::EgressWorld&) {
+      Listen();
+      auto broker = Broker::Start();
+      ASSERT_TRUE(broker.ok()) << broker.error().text;
+      sys::LoopbackListener listener = sys::ListenLoopback().value();
+      port_ = listener.port;
+      CellWays ways;
+      ways.tunnel_listener = std::move(listener.fd);
+      ways.route.limits = limits;
+      ways.allowed = {{"files.example.org", kFarPort}};
+      auto cell = broker.value()->Attach(std::move(ways));
+      ASSERT_TRUE(cell.ok()) << cell.error().text;
+      cell_ = std::move(cell).value();
+      body();
+      cell_.reset();
+    });
+    ASSERT_TRUE(is_made);
+  }
+
+  void Listen() {
+    far_ = sys::MakeSocket(AF_INET, SOCK_STREAM).value();
+    struct sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(kFarPort);
+    address.sin_addr.s_addr = ::inet_addr(test::EgressWorld::kPublic);
+    const void* generic = &address;
+    ASSERT_EQ(::bind(far_.get(), static_cast<const struct sockaddr*>(generic), sizeof address), 0);
+    ASSERT_EQ(::listen(far_.get(), 64), 0);
+  }
+
+  // The far side's end of the next tunnel.
+  UniqueFd Accept() {
+    if (sys::Poll(far_.get(), POLLIN, kPatienceMs).value() == 0) return {};
+    return sys::Accept(far_.get()).value();
+  }
+  // Whether nothing has come to the far side.
+  bool NobodyCame() { return sys::Poll(far_.get(), POLLIN, 300).value() == 0; }
+
+  // Asks for the tunnel and sends its ClientHello; the far side then has read that.
+  UniqueFd Open(HttpClient& client) {
+    EXPECT_TRUE(client.Send(kAsk));
+    EXPECT_EQ(ReadFrom(client.fd(), kOpened.size()), kOpened);
+    const std::string hello = test::ClientHelloFor("files.example.org");
+    EXPECT_TRUE(client.Send(hello));
+    UniqueFd far = Accept();
+    EXPECT_EQ(ReadFrom(far.get(), hello.size()), hello);
+    return far;
+  }
+
+  // The record's tunnel once it has a code other than `code`, or after a while.
+  EgressTunnel TunnelOtherThan(std::string_view code) {
+    for (int waited = 0; waited < kPatienceMs; waited += 20) {
+      EgressRecord record = cell_->Record();
+      if (!record.tunnels.empty() && record.tunnels.back().code != code)
+        return record.tunnels.back();
+      (void)::usleep(20'000);
+    }
+    ADD_FAILURE() << "nothing was noted";
+    return {};
+  }
+
+  std::string directory_ = "/tmp/taskcell-tunnel-XXXXXX";
+  UniqueFd far_;
+  uint16_t port_ = 0;
+  std::unique_ptr<BrokerCell> cell_;
+};
+
+TEST_F(TunnelTest, BytesPassBothWaysAndEachSideEndsItsOwn) {
+  Run({}, [&] {
+    HttpClient client(port_);
+    UniqueFd far = Open(client);
+    const std::string up(3 << 20, 'u');
+    const std::string down(5 << 20, 'd');
+    std::thread sender([&] {
+      EXPECT_TRUE(client.Send(up));
+      EXPECT_TRUE(sys::EndSending(client.fd()).ok());
+    });
+    EXPECT_EQ(ReadFrom(far.get()), up);  // to its end: the half close has come through
+    sender.join();
+    std::thread answerer([&] {
+      EXPECT_EQ(::send(far.get(), down.data(), down.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(down.size()));
+      far.Reset();
+    });
+    EXPECT_EQ(ReadFrom(client.fd()), down);
+    answerer.join();
+    EgressRecord record = cell_->Detach();
+    ASSERT_EQ(record.tunnels.size(), 1U);
+    EXPECT_EQ(record.tunnels[0].code, "");
+    EXPECT_EQ(record.tunnels[0].bytes_up,
+              up.size() + test::ClientHelloFor("files.example.org").size());
+    EXPECT_EQ(record.tunnels[0].bytes_down, down.size());
+    EXPECT_EQ(record.totals.tunnels, 1U);
+    EXPECT_EQ(record.totals.tunnels_refused, 0U);
+  });
+}
+
+TEST_F(TunnelTest, TheDecisionIsNotedBeforeTheFarSideHearsAnything) {
+  Run({}, [&] {
+    HttpClient client(port_);
+    ASSERT_TRUE(client.Send(kAsk));
+    EXPECT_EQ(ReadFrom(client.fd(), kOpened.size()), kOpened);
+    // A ClientHello byte by byte; until its last one nobody is spoken to.
+    const std::string hello = test::ClientHelloFor("FILES.example.org");
+    for (char byte : hello.substr(0, hello.size() - 1))
+      ASSERT_TRUE(client.Send(std::string_view(&byte, 1)));
+    EXPECT_TRUE(NobodyCame());
+    EXPECT_TRUE(cell_->Record().tunnels.empty());
+    ASSERT_TRUE(client.Send(hello.substr(hello.size() - 1)));
+    UniqueFd far = Accept();
+    ASSERT_EQ(cell_->Record().tunnels.size(), 1U);
+    EXPECT_EQ(cell_->Record().tunnels[0].host, "files.example.org");
+    EXPECT_EQ(ReadFrom(far.get(), hello.size()), hello);
+  });
+}
+
+TEST_F(TunnelTest, ARequestAndItsHelloMayComeAtOnceButNothingElseInstead) {
+  Run({}, [&] {
+    HttpClient client(port_);
+    const std::string hello = test::ClientHelloFor("files.example.org");
+    ASSERT_TRUE(client.Send(std::string(kAsk) + hello));
+    UniqueFd far = Accept();
+    EXPECT_EQ(ReadFrom(far.get(), hello.size()), hello);
+    for (const std::string& other :
+         {std::string("CONNECT other.example.org:443 HTTP/1.1\r\n\r\n"), std::string("SSH-2.0-x"),
+          test::ClientHelloFor("other.example.org"),
+          test::Record(test::HelloMessage(test::OtherExtensions()))}) {
+      HttpClient hostile(port_);
+      ASSERT_TRUE(hostile.Send(std::string(kAsk) + other));
+      EXPECT_EQ(ReadFrom(hostile.fd()), std::string(kOpened) + std::string(kAlert));
+    }
+    EXPECT_TRUE(NobodyCame());
+    EXPECT_EQ(cell_->Record().totals.tunnels_refused, 4U);
+  });
+}
+
+TEST_F(TunnelTest, AHeadOfEightKiBIsReadAndOneByteMoreIsRefused) {
+  Run({}, [&] {
+    auto padded = [](std::size_t size) {
+      std::string head(kAsk.substr(0, kAsk.size() - 2));
+      head += "X: " + std::string(size - head.size() - 7, 'x') + "\r\n\r\n";
+      return head;
+    };
+    ASSERT_EQ(padded(kConnectHeadBytes).size(), kConnectHeadBytes);
+    HttpClient fits(port_);
+    ASSERT_TRUE(fits.Send(padded(kConnectHeadBytes)));
+    EXPECT_EQ(ReadFrom(fits.fd(), kOpened.size()), kOpened);
+    HttpAnswer over = Exchange(port_, padded(kConnectHeadBytes + 1));
+    EXPECT_EQ(over.status, 431);
+    EXPECT_NE(over.head.find("x-taskcell-egress: egress_head_size"), std::string::npos);
+    EXPECT_NE(over.body.find("\"code\":\"egress_head_size\""), std::string::npos);
+  });
+}
+
+TEST_F(TunnelTest, TheTasksBytesAreCountedEachWayAndEndTheTunnelThatIsOneOver) {
+  EgressLimits limits;
+  const std::size_t asked = kAsk.size() + test::ClientHelloFor("files.example.org").size();
+  limits.bytes_up = asked + 10;
+  limits.bytes_down = 10;
+  for (bool is_up : {true, false}) {
+    Run(limits, [&] {
+      HttpClient client(port_);
+      UniqueFd far = Open(client);
+      const int from = is_up ? client.fd() : far.get();
+      const int to = is_up ? far.get() : client.fd();
+      ASSERT_EQ(::send(from, "0123456789", 10, MSG_NOSIGNAL), 10);
+      EXPECT_EQ(ReadFrom(to, 10), "0123456789");
+      ASSERT_EQ(::send(from, "x", 1, MSG_NOSIGNAL), 1);
+      EXPECT_EQ(ReadFrom(to), "");
+      EXPECT_EQ(TunnelOtherThan("").code, "egress_bytes");
+    });
+  }
+}
+
+TEST_F(TunnelTest, WhoSaysNothingForTooLongIsCut) {
+  EgressLimits limits;
+  limits.hello_seconds = 1;
+  limits.tunnel_idle_seconds = 1;
+  limits.request_seconds = 1;
+  Run(limits, [&] {
+    HttpClient slow(port_);
+    ASSERT_TRUE(slow.Send(kAsk.substr(0, 20)));
+    EXPECT_EQ(slow.Read().status, 408);
+    HttpClient mute(port_);
+    ASSERT_TRUE(mute.Send(kAsk));
+    EXPECT_EQ(ReadFrom(mute.fd()), std::string(kOpened) + std::string(kAlert));
+    EXPECT_EQ(TunnelOtherThan("").code, "egress_timeout");
+    HttpClient idle(port_);
+    UniqueFd far = Open(idle);
+    EXPECT_EQ(ReadFrom(far.get()), "");
+    EXPECT_EQ(TunnelOtherThan("").code, "egress_idle");
+  });
+}
+
+TEST_F(TunnelTest, ConnectionsOverTheBoundAreToldSo) {
+  EgressLimits limits;
+  limits.connections = 1;
+  Run(limits, [&] {
+    HttpClient first(port_);
+    UniqueFd far = Open(first);
+    EXPECT_EQ(Exchange(port_, kAsk).status, 503);
+    EXPECT_EQ(cell_->Totals().connections_refused, 1U);
+    EXPECT_TRUE(NobodyCame());
+  });
+}
+
+TEST_F(TunnelTest, AHostThatIsNotThereIsCutWithItsCode) {
+  Run({}, [&] {
+    far_.Reset();
+    HttpClient client(port_);
+    ASSERT_TRUE(client.Send(std::string(kAsk) + test::ClientHelloFor("files.example.org")));
+    EXPECT_EQ(ReadFrom(client.fd()), std::string(kOpened) + std::string(kAlert));
+    EXPECT_EQ(TunnelOtherThan("").code, "egress_unreachable");
+  });
+}
+
+TEST_F(TunnelTest, DetachingEndsOpenTunnelsOnBothSides) {
+  Run({}, [&] {
+    HttpClient client(port_);
+    UniqueFd far = Open(client);
+    EgressRecord record = cell_->Detach();
+    EXPECT_EQ(ReadFrom(far.get()), "");
+    EXPECT_EQ(ReadFrom(client.fd()), "");
+    EXPECT_EQ(record.tunnels.at(0).code, "egress_detached");
+    EXPECT_FALSE(HttpClient(port_).IsConnected());
+  });
+}
+
+}  // namespace
+}  // namespace taskcell::gateway
