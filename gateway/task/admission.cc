@@ -102,6 +102,19 @@ Status ChooseTunnels(const AgentConfig& agent, Admission& admission) {
   return Ok();
 }
 
+// A tunnel connects to the very address that was looked at; the operator's proxy would look for
+// itself.
+Status CheckTunnels(const Admission& admission) {
+  if (admission.tunnel_hosts.empty() || admission.uplink.proxy.empty()) return Ok();
+  if (admission.credential_inside)
+    return Invalid(Text("runtime `", FamilyName(admission.runtime),
+                        "` goes through tunnels, which do not take [taskcell] upstream_proxy: "
+                        "remove that, or use another runtime"));
+  return Invalid(
+      "[taskcell] allow_hosts of agent.toml opens tunnels, which do not take [taskcell] "
+      "upstream_proxy of config.toml: remove one of the two");
+}
+
 Status CheckPids(const SandboxSettings& settings) {
   if (settings.pids >= cell::kLeastPids) return Ok();
   return Invalid(Text("the limit pids (", settings.pids, ") is too small: a cell takes ",
@@ -221,6 +234,7 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   TRY(CheckTimeout(agent));
   TRY(CheckProvider(surroundings.environment, agent.model, admission));
   admission.uplink = TRY(ReadUplink(admission.own_settings));
+  TRY(CheckTunnels(admission));
   TRY(PinRoot(admission));
   auto executable = admission.settings.executables.find(FamilyName(admission.runtime));
   if (executable != admission.settings.executables.end()) admission.executable = executable->second;
