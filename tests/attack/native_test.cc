@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "tests/support/launch.h"
@@ -394,9 +395,15 @@ TEST_F(NativeAttackTest, AJobThatClosesEverythingAndLeavesIsTakenAlong) {
 // Two cells of one user have one kernel uid: outside of cells that is enough to trace.
 TEST_F(NativeAttackTest, OneCellOfAUserReachesNoProcessOfAnother) {
   const std::string marker = "victim-of-" + scratch_.substr(scratch_.rfind('-') + 1);
+  const std::string flag = scratch_ + "/flag";
+  std::filesystem::create_directory(flag);
+  std::filesystem::permissions(flag, std::filesystem::perms(0755));
   std::thread other([&] {
-    Outcome victim = Launch(
-        {"--timeout=10s", "--", "/usr/bin/python3", "-c", "import time; time.sleep(8)", marker});
+    Outcome victim =
+        Launch({"--timeout=30s", "--ro=" + flag + ":/flag", "--", "/usr/bin/python3", "-c",
+                "import os, time\n"
+                "while not os.path.exists('/flag/done'): time.sleep(0.02)",
+                marker});
     EXPECT_EQ(victim.status, 0) << victim.err;
   });
   const std::string find =
@@ -408,7 +415,7 @@ TEST_F(NativeAttackTest, OneCellOfAUserReachesNoProcessOfAnother) {
       "    try: words = open(name, 'rb').read().split(b'\\0')\n"
       "    except OSError: continue\n"
       "    if b'" +
-      marker + "' in words and b'time.sleep(8)' in words[2]: pid = int(name.split('/')[2])\n";
+      marker + "' in words and b'/flag/done' in words[2]: pid = int(name.split('/')[2])\n";
   Outcome control = PythonOutside(find + Try("call(101, 16, pid, 0, 0)"));  // PTRACE_ATTACH
   EXPECT_EQ(control.out, "done\n") << control.err;
   Outcome inside = Python(
@@ -421,6 +428,7 @@ TEST_F(NativeAttackTest, OneCellOfAUserReachesNoProcessOfAnother) {
       "    seen.add('done' if r >= 0 else errno.errorcode[ctypes.get_errno()])\n"
       "print(sorted(seen), sorted(p for p in os.listdir('/proc') if p.isdigit()))\n");
   EXPECT_EQ(inside.out, "['EPERM'] ['2']\n") << inside.err;
+  MakeFile("flag/done", "");
   other.join();
 }
 
