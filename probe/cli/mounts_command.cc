@@ -205,7 +205,8 @@ Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
 
 int MountsCommand(const MountsOptions& options) {
   // The threads of a walk allocate little: with a heap each, most of that would lie idle.
-  (void)::mallopt(M_ARENA_MAX, 1);  // ignoring: it only takes more memory
+  // ignoring: it only takes more memory
+  (void)::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is no thread yet
   // The libraries of the other commands have begun too, and are not needed here.
   sys::ReleaseFilePages();
   Result<audit::AuditRequest> request = RequestOf(options);
