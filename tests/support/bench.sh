@@ -3,6 +3,7 @@
 #   starts    cells and tasks beside bwrap, runc and a Docker engine (200 rounds)
 #   walk      the audit of a million files beside find and the least there is to do (5 rounds, some three minutes)
 #   snapshot  the copy of an agent directory (20 rounds)
+#   gateway   taskcell-gateway idle, with a thousand tasks, and beside bare calls of an engine's API (some two minutes)
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
@@ -11,12 +12,12 @@ parts=()
 rounds=
 for word; do
   case $word in
-    starts | walk | snapshot) parts+=("$word") ;;
-    *[!0-9]* | "") echo "dev: bench: '$word' is no part (starts, walk, snapshot) and no number of rounds" >&2; exit 2 ;;
+    starts | walk | snapshot | gateway) parts+=("$word") ;;
+    *[!0-9]* | "") echo "dev: bench: '$word' is no part (starts, walk, snapshot, gateway) and no number of rounds" >&2; exit 2 ;;
     *) rounds=$word ;;
   esac
 done
-[ ${#parts[@]} != 0 ] || parts=(starts walk snapshot)
+[ ${#parts[@]} != 0 ] || parts=(starts walk snapshot gateway)
 
 # On a disk where there is room for a million files.
 place=
@@ -32,5 +33,6 @@ for part in "${parts[@]}"; do
       place=${place:-$(mktemp -d /var/tmp/taskcell-bench.XXXXXX)}
       "$build/tests/taskcell-bench-snapshot" "$build/bin/taskcell-launch" "$place/snapshot" "${rounds:-20}"
       ;;
+    gateway) "$here/bench_gateway.sh" "$build" ;;
   esac
 done

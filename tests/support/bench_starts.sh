@@ -28,16 +28,7 @@ chmod 0755 "$work"
 # A root that every engine can use: two programs and what they are linked with.
 rootfs=$work/rootfs
 install -m 0755 "$build/tests/taskcell-bench-floor" "$work/floor"
-mkdir -p "$rootfs"/{bin,proc,dev,sys,tmp,workspace,etc,run,agent}
-files='"/agent": {"dir": true}, "/proc": {"dir": true}, "/tmp": {"dir": true}, "/workspace": {"dir": true}'
-for program in true sleep; do
-  for file in "$(type -P $program)" $(ldd "$(type -P $program)" | grep -o '/[^ ]*'); do
-    target=$file
-    [ "$file" != "$(type -P $program)" ] || target=/bin/$program
-    install -D "$file" "$rootfs$target"
-    files+=", \"$target\": {\"from\": \"$file\"}"
-  done
-done
+files=$("$here/bench_root.sh" "$rootfs" true sleep)
 
 # The same limits as the launcher gets: 64 MiB without swap, 32 processes, half a core.
 mkdir "$work/bundle"
@@ -119,7 +110,7 @@ export OPENAI_BASE_URL
 
 arguments=(/var/lib/taskcell-test/bin "$user" "$work" "$rounds")
 if [ $engine = yes ]; then
-  python3 "$here/make_image.py" "$socket" "$image" "{\"files\": {$files}}" >/dev/null
+  python3 "$here/make_image.py" "$socket" "$image" "$files" >/dev/null
   arguments+=("$socket" "$image")
 fi
 "$build/tests/taskcell-bench" "${arguments[@]}"
