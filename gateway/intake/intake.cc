@@ -56,7 +56,8 @@ bool IsThere(const Home& home, const char* name) {
 }  // namespace
 
 Result<std::unique_ptr<Intake>> Intake::Make(const Home& home) {
-  return std::unique_ptr<Intake>(new Intake(home, TRY(Ledger::Open(home.fd.get(), home.path))));
+  Ledger ledger = TRY(Ledger::Open(home.fd.get(), home.path));
+  return std::unique_ptr<Intake>(new Intake(home, std::move(ledger)));
 }
 
 std::vector<std::string> Intake::Look(bool take) {
@@ -157,6 +158,7 @@ Status Intake::Enter(const std::vector<std::string>& lines, std::vector<std::str
   Status entered = Ok();
   for (const std::vector<std::size_t>& group : Coalesce(messages)) {
     std::vector<const BusMessage*> parts;
+    parts.reserve(group.size());
     for (std::size_t at : group) parts.push_back(&messages[at]);
     entered = Accept(kBusRail, parts);
     if (!entered.ok()) break;

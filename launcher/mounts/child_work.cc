@@ -69,7 +69,7 @@ Error ErrorOf(Letter letter) {
 
 // A child that could not be killed in time: it is reaped by whoever gets it when this process ends.
 void Abandon(sys::Child child) {
-  static auto* const abandoned = new std::vector<sys::Child>;  // never destroyed: that would wait
+  static auto* abandoned = new std::vector<sys::Child>;  // never destroyed: that would wait
   abandoned->push_back(std::move(child));
 }
 
