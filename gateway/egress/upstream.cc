@@ -243,7 +243,8 @@ size_t CurlTransfer::OnData(char* data, size_t size, size_t count, void* self) {
 }
 
 Result<std::unique_ptr<UpstreamClient>> UpstreamClient::Make(EventLoop* loop) {
-  return std::unique_ptr<UpstreamClient>(new UpstreamClient(TRY(CurlMulti::Make(loop))));
+  std::unique_ptr<CurlMulti> multi = TRY(CurlMulti::Make(loop));
+  return std::unique_ptr<UpstreamClient>(new UpstreamClient(std::move(multi)));
 }
 
 UpstreamClient::UpstreamClient(std::unique_ptr<CurlMulti> multi) : multi_(std::move(multi)) {}

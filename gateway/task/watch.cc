@@ -15,7 +15,8 @@ constexpr int kLookEveryMs = 100;
 Result<std::unique_ptr<JobWatch>> JobWatch::Start(const gate::GateHost& gate,
                                                   const BrokerCell* broker, int cancel_fd,
                                                   uint64_t max_steps) {
-  std::unique_ptr<JobWatch> watch(new JobWatch(TRY(sys::MakeEvent())));
+  UniqueFd stop = TRY(sys::MakeEvent());
+  std::unique_ptr<JobWatch> watch(new JobWatch(std::move(stop)));
   watch->thread_ = TRY(StartThread([watch = watch.get(), &gate, broker, cancel_fd, max_steps] {
                          watch->Run(gate, broker, cancel_fd, max_steps);
                        }).With("the watch over the job"));

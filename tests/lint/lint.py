@@ -153,6 +153,8 @@ def check_words(path, code):
     if room_of(path) != "launcher/sys":
         for match in re.finditer(r"\berrno\b", code):
             yield Breach(path, line_at(code, match.start()), "errno", "errno is read in launcher/sys only")
+    for match in re.finditer(r"\bnew\s+[\w:]+\s*\([^;]*\bTRY\(", code):
+        yield Breach(path, line_at(code, match.start()), "leak", "TRY returns out of `new`, whose memory is then lost: take the value first")
     if path.split("/")[0] in ("seccomp", "launcher"):
         for match in re.finditer(r"\bstd::filesystem\b|#\s*include\s*<filesystem>", code):
             yield Breach(path, line_at(code, match.start()), "filesystem", "paths here go through launcher/sys and descriptors")

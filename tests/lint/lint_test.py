@@ -97,6 +97,10 @@ class WordTest(unittest.TestCase):
         self.assertEqual(breaches_of("launcher/sys/a.cc", "int e = errno;\n"), [])
         self.assertEqual(breaches_of("launcher/cgroup/a.cc", "#include <cerrno>\nbool b = err == ENOENT;\n"), [])
 
+    def test_try_does_not_return_out_of_new(self):
+        self.assertEqual(breaches_of("gateway/task/a.cc", "P Make() {\n  return P(new A::B(TRY(C())));\n}\n"), [("leak", 2)])
+        self.assertEqual(breaches_of("gateway/task/a.cc", "C c = TRY(D());\nreturn P(new A(c));\n"), [])
+
     def test_std_filesystem_stays_out_of_the_launcher(self):
         self.assertEqual(breaches_of("launcher/mounts/a.cc", "std::filesystem::path p;\n"), [("filesystem", 1)])
         self.assertEqual(breaches_of("seccomp/a.cc", "#include <filesystem>\n"), [("filesystem", 1)])
