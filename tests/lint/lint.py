@@ -15,7 +15,10 @@ GROUND = ["seccomp", "launcher/base", "launcher/sys"]
 CELL = GROUND + ["launcher/cell"]
 LAUNCHER = CELL + ["launcher/cgroup", "launcher/gate", "launcher/mounts"]
 BUILDERS = LAUNCHER + ["launcher/native", "launcher/init", "launcher/host"]
-PROBE = BUILDERS + ["probe"]
+# Each of probe's folders may use those before it.
+PROBE_FOLDERS = ["probe/tar", "probe/engine", "probe/cells", "probe/live", "probe/attack", "probe/facts", "probe/rules",
+                 "probe/print", "probe/delegate", "probe/mounts", "probe/cli"]
+PROBE = BUILDERS + PROBE_FOLDERS
 GATEWAY_GROUND = ["gateway/config", "gateway/runtimes", "gateway/ledger"]
 GATEWAY_MIDDLE = ["gateway/egress", "gateway/sweep", "gateway/doctor"]
 ROOMS = {
@@ -30,7 +33,8 @@ ROOMS = {
     "launcher/native": LAUNCHER,
     "launcher/host": LAUNCHER + ["launcher/init"],
     "launcher": BUILDERS,  # main.cc
-    "probe": BUILDERS,
+    **{room: BUILDERS + PROBE_FOLDERS[:at] for at, room in enumerate(PROBE_FOLDERS)},
+    "probe": PROBE,  # main.cc
     **{room: PROBE for room in GATEWAY_GROUND},
     **{room: PROBE + GATEWAY_GROUND for room in GATEWAY_MIDDLE},
     "gateway/task": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE,
@@ -64,7 +68,7 @@ SOURCE_TOPS = ["seccomp", "launcher", "probe", "gateway"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 
 
-ONLY_MAIN = ("launcher", "gateway")  # their folders are rooms of their own
+ONLY_MAIN = ("launcher", "probe", "gateway")  # their folders are rooms of their own
 
 
 def room_of(path):
@@ -173,6 +177,46 @@ def check_file(path, text):
     yield from check_length(path, text)
 
 
+def rooms_named(words, top):
+    """The rooms that a cell of the code map names in a row of `top`: "cli" in its own top if that is one there."""
+    if "anything" in words:
+        return []
+    found = []
+    for name in re.findall(r"[a-z]+", words):
+        own = top + "/" + name
+        found += [own] if own in ROOMS else [
+            room for room in ROOMS if room == name or room.endswith("/" + name) or room.startswith(name + "/")]
+    return found
+
+
+def code_map_rows(text):
+    """(line, rooms, last column) of each row of README's code map that is about rooms."""
+    for number, line in enumerate(text.split("\n"), 1):
+        match = re.match(r"\| `([a-z/ ]+)` \|.*\| ([^|]*) \|$", line)
+        if not match:
+            continue
+        first, *siblings = match.group(1).rstrip("/").split()
+        folder = first.rstrip("/").rpartition("/")[0]
+        rooms = [first.rstrip("/")] + [folder + "/" + sibling for sibling in siblings]
+        if any(room in ROOMS for room in rooms):
+            yield number, rooms, match.group(2)
+
+
+def check_code_map(text, present):
+    """README's table of rooms: all that are `present`, each below those it may use, none used that it says it may not."""
+    rows = [(number, room, last) for number, rooms, last in code_map_rows(text) for room in rooms]
+    order = [room for _, room, _ in rows]
+    for room in sorted(present - set(order) - set(ONLY_MAIN)):
+        yield Breach("README.md", 1, "code-map", f"{room} is not in the table of rooms")
+    for at, (number, room, last) in enumerate(rows):
+        for used in ROOMS.get(room, []):
+            if used in order[at + 1:]:
+                yield Breach("README.md", number, "code-map", f"{room} may use {used}, which stands below it")
+        for forbidden in rooms_named(last, room.split("/")[0]):
+            if forbidden in ROOMS.get(room, []):
+                yield Breach("README.md", number, "code-map", f"{room} may use {forbidden}")
+
+
 def source_files(root):
     for top in SOURCE_TOPS:
         for folder, _, names in os.walk(os.path.join(root, top)):
@@ -188,6 +232,10 @@ def lint(root):
     for path in files:
         with open(os.path.join(root, path), encoding="utf-8") as source:
             breaches += check_file(path, source.read())
+    readme = os.path.join(root, "README.md")
+    if os.path.exists(readme):
+        with open(readme, encoding="utf-8") as source:
+            breaches += check_code_map(source.read(), {room_of(path) for path in files} - {None})
     return sorted(breaches), len(files)
 
 

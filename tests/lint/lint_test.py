@@ -31,7 +31,7 @@ class IncludeDirectionTest(unittest.TestCase):
     def test_the_order_of_the_rooms_is_kept(self):
         left_to_right = [["seccomp"], ["launcher/base", "launcher/sys"],
                          ["launcher/cell", "launcher/cgroup", "launcher/gate", "launcher/mounts"],
-                         ["launcher/native", "launcher/init"], ["probe"],
+                         ["launcher/native", "launcher/init"], *[[room] for room in lint.PROBE_FOLDERS], ["probe"],
                          ["gateway/config", "gateway/runtimes", "gateway/ledger"],
                          ["gateway/egress", "gateway/sweep", "gateway/doctor"], ["gateway/task"], ["gateway/cli"]]
         for at, rooms in enumerate(left_to_right):
@@ -42,7 +42,7 @@ class IncludeDirectionTest(unittest.TestCase):
                 self.assertEqual(breaches_of(room + "/a.h", text), everything_refused, room)
 
     def test_folders_inside_a_room_belong_to_it(self):
-        self.assertEqual(breaches_of("probe/engine/a.cc", '#include "probe/facts/b.h"\n'), [])
+        self.assertEqual(breaches_of("probe/attack/payloads/a.cc", '#include "probe/attack/b.h"\n'), [])
         self.assertEqual(breaches_of("probe/engine/a.cc", '#include "gateway/config/b.h"\n'),
                          [("include-direction", 1)])
         self.assertEqual(breaches_of("gateway/runtimes/loop/a.cc", '#include "gateway/egress/b.h"\n'),
@@ -111,6 +111,28 @@ class LengthTest(unittest.TestCase):
     def test_files_have_a_longest_length(self):
         self.assertEqual(breaches_of("probe/a.cc", "\n" * lint.MAX_LINES), [])
         self.assertEqual(breaches_of("probe/a.cc", "\n" * (lint.MAX_LINES + 1)), [("length", lint.MAX_LINES + 1)])
+
+
+class CodeMapTest(unittest.TestCase):
+    TABLE = ("| room | holds | may be used by | may not use |\n|---|---|---|---|\n| `launcher/base/` | x | everything | – |\n"
+             "| `launcher/sys/` | x | everything | cgroup |\n| `probe/tar engine` | x | gateway | gateway |\n")
+
+    def found(self, text, *present):
+        return [(breach.line, breach.text) for breach in lint.check_code_map(text, set(present))]
+
+    def test_a_table_that_is_right_is_no_breach(self):
+        self.assertEqual(self.found(self.TABLE, "launcher/base", "launcher/sys", "probe/tar", "probe/engine", "probe"), [])
+
+    def test_a_room_that_is_missing_is_named(self):
+        self.assertEqual(self.found(self.TABLE, "seccomp"), [(1, "seccomp is not in the table of rooms")])
+
+    def test_a_room_stands_below_those_it_may_use(self):
+        self.assertEqual(self.found(self.TABLE.replace("tar engine", "engine tar")),
+                         [(5, "probe/engine may use probe/tar, which stands below it")])
+
+    def test_what_a_room_may_not_use_it_may_not(self):
+        self.assertEqual(self.found(self.TABLE.replace("| cgroup |", "| base, cgroup |")),
+                         [(4, "launcher/sys may use launcher/base")])
 
 
 class MainTest(unittest.TestCase):
