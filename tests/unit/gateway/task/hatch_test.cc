@@ -40,7 +40,6 @@ TEST_F(HatchTest, EveryRefusalBeforeTheTasksOwnCellIsBypassedWithBothEvents) {
       {"invalid_config",
        [&] { Put("config.toml", Text("[container.sandbox]\npids = -1\n", kOpen)); }},
       {"invalid_config", [&] { Agent("a1", "[taskcell.limits]\npids = 1\n"); }},
-      {"unsupported_runtime", [&] { Agent("a1", "[runtime]\nprovider = \"agy\"\n"); }},
       {"network_disabled", [&] { Agent("a1", "", "false"); }},
       {"root_user", [&] { surroundings_.effective_uid = 0; }},
       {"unsupported_platform", [&] { engine("reach", "unsupported_platform"); }},
@@ -70,6 +69,15 @@ TEST_F(HatchTest, EveryRefusalBeforeTheTasksOwnCellIsBypassedWithBothEvents) {
     EXPECT_THAT(AuditLog(), HasSubstr(Text("\"details\":{\"reason\":\"", code, "\",\"runtime\":")));
     EXPECT_THAT(AuditLog(), HasSubstr("\"when_unavailable\":\"run_unsandboxed\""));
   }
+}
+
+// Every runtime that has a program runs in a cell; what is none is none on the host either.
+TEST_F(HatchTest, ARuntimeNobodyKnowsIsRefusedOnTheHostAsWell) {
+  Reset();
+  Agent("a1", "[runtime]\nprovider = \"kiro\"\n");
+  const TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "unsupported_runtime") << answer.message;
+  EXPECT_FALSE(answer.reply.has_value());
 }
 
 TEST_F(HatchTest, WithTheHatchClosedEachOfThemIsARefusal) {

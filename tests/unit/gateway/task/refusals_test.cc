@@ -41,7 +41,8 @@ const std::vector<Fault>& Faults() {
   static const std::vector<Fault> faults = {
       {"settings", "invalid_config", "pids must be a positive integer",
        [](World& world) { world.config = "[container.sandbox]\npids = -1\n"; }},
-      {"runtime", "unsupported_runtime", "(supported: claude, codex, grok, openai_compat)",
+      {"runtime", "unsupported_runtime",
+       "(supported: claude, codex, antigravity, grok, openai_compat)",
        [](World& world) { world.provider = "kiro"; }},
       {"network", "network_disabled", "set network_access = true",
        [](World& world) { world.network = false; }},

@@ -42,6 +42,38 @@ TEST_F(RunTaskTest, AdmittedTaskReachesTheEngineWithItsPlanAndLeavesNothingWhenI
   EXPECT_EQ(answer.receipt_json.find("sk-ant-api03-test"), std::string::npos);
 }
 
+TEST_F(RunTaskTest, ACellHasTunnelsExactlyWhereThereIsAPlaceForThem) {
+  (void)Run();
+  EXPECT_FALSE(state_.plan.value().tunnels);
+  Agent("a1", "[taskcell]\nallow_hosts = [\"pypi.org:443\"]\n");
+  TaskAnswer answer = Run();
+  EXPECT_TRUE(state_.plan.value().tunnels);
+  EXPECT_NE(answer.receipt_json.find("\"allow_hosts\":[\"pypi.org:443\"]"), std::string::npos);
+  EXPECT_NE(answer.receipt_json.find("\"credential_inside\":false"), std::string::npos);
+}
+
+TEST_F(RunTaskTest, AntigravityNeedsAGeminiKeyWhichIsInsideItsCell) {
+  Agent("a1", "[runtime]\nprovider = \"antigravity\"\n[model]\npreferred = \"gemini-3-pro\"\n");
+  ExpectRefused("no_account", "a Gemini API key");
+  surroundings_.environment = {{"GEMINI_API_KEY", "AIza-test"}};
+  TaskAnswer answer = Run();
+  EXPECT_TRUE(state_.plan.value().tunnels);
+  EXPECT_NE(answer.receipt_json.find("\"credential_inside\":true"), std::string::npos);
+  EXPECT_NE(answer.receipt_json.find("\"upstream\":\"\""), std::string::npos);
+  EXPECT_NE(answer.receipt_json.find("account `gemini-env` is inside the cell"), std::string::npos);
+  EXPECT_EQ(answer.receipt_json.find("AIza-test"), std::string::npos);
+}
+
+TEST_F(RunTaskTest, TunnelsDoNotTakeTheOperatorsProxy) {
+  Put("config.toml", "[taskcell]\nupstream_proxy = \"http://proxy.example:3128\"\n");
+  (void)Run();
+  EXPECT_TRUE(state_.plan.has_value()) << "control: without tunnels it is taken";
+  Agent("a1", "[taskcell]\nallow_hosts = [\"pypi.org:443\"]\n");
+  ExpectRefused("invalid_config", "remove one of the two");
+  Agent("a1", "[runtime]\nprovider = \"agy\"\n[model]\npreferred = \"gemini-3-pro\"\n");
+  ExpectRefused("invalid_config", "use another runtime");
+}
+
 TEST_F(RunTaskTest, RefusalsOfTheConfigurationComeInOrderAndBeforeAnyEngine) {
   // Everything is wrong at once; each repair brings the next refusal in the guide's order.
   Put("config.toml", "[container.sandbox]\npids = -1\n");

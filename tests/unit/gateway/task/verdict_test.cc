@@ -45,6 +45,33 @@ TEST(VerdictTest, ReplyWithoutAnAnswerOfTheProviderIsForged) {
   EXPECT_FALSE(verdict.reply.has_value());
 }
 
+TEST(VerdictTest, WithoutABrokerBetweenTheProgramsWordIsTaken) {
+  auto tunnelled = [](StreamOutcome outcome) {
+    return With([outcome](Evidence& e) {
+      e.credential_inside = true;
+      e.egress.totals.model_calls = 0;
+      e.run.outcome = outcome;
+    });
+  };
+  EXPECT_EQ(Classify(tunnelled(StreamOutcome::kSuccess)).reply, "the reply");
+  EXPECT_EQ(Classify(tunnelled(StreamOutcome::kRateLimited)).code, "rate_limited");
+  EXPECT_EQ(Classify(tunnelled(StreamOutcome::kAuthFailed)).code, "auth_failed");
+}
+
+TEST(VerdictTest, RefusedTunnelsStandInTheDetailWithTheFirstHost) {
+  Verdict verdict = Classify(With([](Evidence& e) {
+    e.end.exit.code = 1;
+    e.egress.totals.tunnels_refused = 2;
+    e.egress.tunnels.resize(2);
+    e.egress.tunnels[0].host = "pypi.org";
+    e.egress.tunnels[1].host = "evil.example";
+    e.egress.tunnels[1].code = "egress_host";
+  }));
+  EXPECT_NE(verdict.detail.find("refused 2 tunnels, the first to evil.example (egress_host)"),
+            std::string::npos)
+      << verdict.detail;
+}
+
 TEST(VerdictTest, ReplyOfAFailedProgramIsNotDelivered) {
   Verdict verdict = Classify(With([](Evidence& e) { e.end.exit.code = 1; }));
   EXPECT_EQ(verdict.code, "no_reply");
