@@ -15,6 +15,7 @@
 #include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/host_surroundings.h"
+#include "gateway/task/native_program.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "probe/mounts/audit.h"
@@ -193,11 +194,9 @@ class Doctor {
     const std::string id = Text("agent ", agent.config->name);
     Result<Admission> admission = Admit(home_, agent.config.value(), surroundings_);
     std::string sees = Mounts(agent);
-    if (!admission.ok() || !native_refusal_.empty()) {
+    const std::string why = WhyRefused(admission);
+    if (!why.empty()) {
       report_.refused = true;
-      const std::string why = admission.ok()
-                                  ? native_refusal_
-                                  : Text(admission.error().code, ": ", admission.error().text);
       return Add(id, RowState::kFail, Text("would be refused now: ", why, "\n", sees));
     }
     const Payer& payer = admission->payers.front();
@@ -208,6 +207,15 @@ class Doctor {
              payer.route.uplink.proxy.empty() ? ""
                                               : Text(" and ", Printable(payer.route.uplink.proxy)),
              payer.route.overridden ? " (overridden)" : "", "\n", sees));
+  }
+
+  // By admission, or by what only the cell itself would show; "": it would not be.
+  std::string WhyRefused(const Result<Admission>& admission) const {
+    if (!admission.ok()) return Text(admission.error().code, ": ", admission.error().text);
+    if (!native_refusal_.empty()) return native_refusal_;
+    if (admission->engine->kind() != cell::Engine::kNative) return "";
+    Status program = CheckNativeProgram(admission.value());
+    return program.ok() ? "" : Text(program.error().code, ": ", program.error().text);
   }
 
   // What a cell would get of the agent's directory.

@@ -175,19 +175,6 @@ JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const 
   return request;
 }
 
-// What the cell's programs come from, for a message.
-std::string RootText(const cell::CellPlan& plan) {
-  switch (plan.root) {
-    case cell::RootKind::kImage:
-      return Text("image `", Printable(plan.root_source), "`");
-    case cell::RootKind::kRootfs:
-      return Text("root directory `", Printable(plan.root_source), "`");
-    case cell::RootKind::kHost:
-      break;
-  }
-  return "host's programs that a cell sees";
-}
-
 void RecordEvidence(const Evidence& evidence, Receipt& receipt) {
   receipt.egress_json = RecordJson(evidence.egress);
   if (evidence.events.has_value()) receipt.events_json = EventsJson(*evidence.events);
@@ -231,7 +218,7 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
     terms.runtime = admission.runtime;
     terms.account = payer.account;
     terms.executable = job.argv.empty() ? "" : job.argv.front();
-    terms.root = RootText(task.plan);
+    terms.root = RootText(task.plan.root, task.plan.root_source);
     terms.credential_inside = admission.credential_inside;
     terms.memory_bytes = task.plan.limits.memory_bytes;
     terms.pids = task.plan.limits.pids;

@@ -148,11 +148,8 @@ Verdict NoProgram(const Evidence& evidence) {
         "invalid_config",
         Text("`", Printable(evidence.executable), "` cannot be started on the host (",
              evidence.end.refusal.text, "); install it, or put it into the PATH of the gateway"));
-  return Fail(
-      "invalid_config",
-      Text("`", Printable(evidence.executable), "` cannot be started in the ", evidence.root, " (",
-           evidence.end.refusal.text, "); set [container.sandbox.executables] ",
-           FamilyName(evidence.runtime), " to its path there"));
+  return Fail("invalid_config", NoProgramText(evidence.executable, evidence.root,
+                                              evidence.end.refusal.text, evidence.runtime));
 }
 
 // What became of a job that was to start and did not.
@@ -261,6 +258,24 @@ Verdict Judge(const Evidence& evidence) {
 
 bool IsStreamEvidence(const Evidence& evidence) {
   return evidence.on_host || evidence.credential_inside;
+}
+
+std::string RootText(cell::RootKind kind, std::string_view source) {
+  switch (kind) {
+    case cell::RootKind::kImage:
+      return Text("image `", Printable(source), "`");
+    case cell::RootKind::kRootfs:
+      return Text("root directory `", Printable(source), "`");
+    case cell::RootKind::kHost:
+      break;
+  }
+  return "host's programs that a cell sees";
+}
+
+std::string NoProgramText(std::string_view executable, std::string_view root, std::string_view why,
+                          Runtime runtime) {
+  return Text("`", Printable(executable), "` cannot be started in the ", root, " (", why,
+              "); set [container.sandbox.executables] ", FamilyName(runtime), " to its path there");
 }
 
 std::string TimedOutMessage(uint64_t timeout_ms, bool on_host) {

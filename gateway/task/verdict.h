@@ -8,6 +8,7 @@
 #include "gateway/egress/record.h"
 #include "gateway/runtimes/runtime.h"
 #include "gateway/runtimes/stream.h"
+#include "launcher/cell/cell_plan.h"
 #include "launcher/cgroup/events.h"
 #include "launcher/gate/gate_host.h"
 
@@ -61,6 +62,13 @@ struct Verdict {
 // word, and a reply needs at least one answer of the provider behind it; where no broker
 // stood between (IsStreamEvidence), the stream is believed. Pure.
 Verdict Classify(const Evidence& evidence);
+
+// What a cell's programs come from: "image `x`", "root directory `x`", or the host's.
+std::string RootText(cell::RootKind kind, std::string_view source);
+
+// That `executable` cannot be started in `root` (a RootText), why, and the key to set.
+std::string NoProgramText(std::string_view executable, std::string_view root, std::string_view why,
+                          Runtime runtime);
 
 // "the sandbox task timed out after N s", or the host's.
 std::string TimedOutMessage(uint64_t timeout_ms, bool on_host = false);

@@ -142,6 +142,54 @@ TEST_F(DoctorTest, LimitsThatTheLauncherCannotSetRefuseEveryAgent) {
   EXPECT_EQ(Tree().count(path_ + "/sandbox"), 0U) << "nothing is left";
 }
 
+// The same: the cell finds out when it executes it.
+TEST_F(DoctorTest, AProgramThatANativeCellCannotHaveRefusesItsAgent) {
+  surroundings_.prove_limits = [](const Home&, probe::CellEngine&, const SandboxSettings&) {
+    return Ok();
+  };
+  for (const char* program : {"program", "root/opt/program"}) {
+    Put(program, "#!/bin/sh\n");
+    ASSERT_EQ(::chmod((path_ + "/" + program).c_str(), 0755), 0);
+  }
+  Put("root/opt/text", "x");
+  ASSERT_EQ(::chmod((path_ + "/root/opt/text").c_str(), 0644), 0);
+  std::filesystem::create_symlink("/opt/program", path_ + "/root/opt/link");
+  struct Place {
+    std::string root;
+    std::string program;
+    std::string refusal;  // "": none
+  };
+  const std::string root = path_ + "/root";
+  const std::string in_root = Text("cannot be started in the root directory `", root, "` (");
+  for (const Place& place : {
+           Place{"host", "/usr/bin/env", ""},
+           Place{"host", "/usr/bin/no-such-claude",
+                 "cannot be started in the host's programs that a cell sees ("},
+           Place{"host", path_ + "/program", "a cell sees only what is below /usr"},
+           Place{"host", "/usr/bin", "it is no file that can be executed"},
+           Place{root, "/opt/program", ""},
+           Place{root, "/opt/link", ""},
+           Place{root, "/opt/text", in_root},
+           Place{root, "/usr/bin/env", in_root},
+       }) {
+    Put("config.toml",
+        Text("[taskcell]\nengine = \"native\"\nroot = \"", place.root,
+             "\"\n[container.sandbox.executables]\nclaude = \"", place.program, "\"\n"));
+    state_.kind = cell::Engine::kNative;
+    const DoctorReport report = Look();
+    const std::string agent = Row(report, "agent a1");
+    EXPECT_EQ(report.refused, !place.refusal.empty()) << place.program << ": " << agent;
+    EXPECT_EQ(agent.starts_with("ok: claude"), place.refusal.empty()) << agent;
+    EXPECT_NE(agent.find(place.refusal), std::string::npos) << agent;
+    if (place.refusal.empty()) continue;
+    EXPECT_TRUE(agent.starts_with("fail: would be refused now: invalid_config: ")) << agent;
+    EXPECT_NE(agent.find("set [container.sandbox.executables] claude"), std::string::npos);
+  }
+  Put("config.toml", "[container.sandbox.executables]\nclaude = \"/usr/bin/no-such-claude\"\n");
+  state_.kind = cell::Engine::kDocker;
+  EXPECT_FALSE(Look().refused) << "what an image holds is not looked at";
+}
+
 TEST_F(DoctorTest, EachRefusalOfTheEngineHasItsRow) {
   Put("config.toml", "");
   struct Fault {
