@@ -9,6 +9,7 @@
 #include "gateway/config/team_gate.h"
 #include "gateway/egress/start_thread.h"
 #include "gateway/ledger/audit.h"
+#include "gateway/ledger/interrupt.h"
 #include "gateway/ledger/owner.h"
 #include "gateway/task/answer_json.h"
 #include "gateway/task/prompt.h"
@@ -60,7 +61,7 @@ Service::Service(const Home& home, Runner runner, Skipper skipper, Ledger ledger
 
 Result<std::unique_ptr<Service>> Service::Make(const Home& home, Runner runner, Skipper skipper) {
   Ledger ledger = TRY(Ledger::Open(home.fd.get(), home.path));
-  TRY(ledger.Interrupt(UnixMilliseconds()));
+  TRY(EndInterrupted(ledger, home.fd.get(), UnixMilliseconds()));
   std::string owner = TRY(OwnerOfThisProcess());
   UniqueFd wake = TRY(sys::MakeEvent());
   return std::unique_ptr<Service>(new Service(home, std::move(runner), std::move(skipper),

@@ -184,19 +184,19 @@ Status Ledger::Finish(std::string_view id, const TaskEnd& end) {
       .With(kLedgerFile);
 }
 
-Result<std::vector<std::string>> Ledger::Interrupt(int64_t now_ms, bool look) {
-  std::vector<std::string> ids;
-  for (const TaskRow& task : TRY(RunningTasks())) {
+Result<std::vector<TaskRow>> Ledger::Interrupt(int64_t now_ms, bool look) {
+  std::vector<TaskRow> ended;
+  for (TaskRow& task : TRY(RunningTasks())) {
     if (IsOwnerAlive(task.owner)) continue;
     TaskEnd end;
     end.state = TaskState::kInterrupted;
-    end.code = "interrupted";
-    end.message = "the gateway ended while the task ran; whether it had an effect is not known";
+    end.code = kInterruptedCode;
+    end.message = kInterruptedMessage;
     end.ended_ms = now_ms;
     if (!look) TRY(Finish(task.id, end));
-    ids.push_back(task.id);
+    ended.push_back(std::move(task));
   }
-  return ids;
+  return ended;
 }
 
 Result<std::vector<TaskRow>> Ledger::Tasks(int64_t limit) {

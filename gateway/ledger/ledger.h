@@ -15,6 +15,11 @@ namespace taskcell::gateway {
 
 inline constexpr char kLedgerFile[] = "taskcell.db";
 
+// What becomes of a task whose gateway died, and what its requester is told.
+inline constexpr char kInterruptedCode[] = "interrupted";
+inline constexpr char kInterruptedMessage[] =
+    "the gateway ended while the task ran; whether it had an effect is not known";
+
 // Where a task stands. Only kAccepted and kRunning are not final.
 enum class TaskState : uint8_t {
   kAccepted,
@@ -105,9 +110,9 @@ class Ledger {
   // The end of a task that is running, whose prompt goes with it; kViolation when it is not
   // running: no task ends twice.
   Status Finish(std::string_view id, const TaskEnd& end);
-  // Ends as interrupted what a process that is gone was running; the ids of those tasks. `look`:
+  // Ends as interrupted what a process that is gone was running; those tasks as they were. `look`:
   // only tells them.
-  Result<std::vector<std::string>> Interrupt(int64_t now_ms, bool look = false);
+  Result<std::vector<TaskRow>> Interrupt(int64_t now_ms, bool look = false);
 
   // Takes a task in that is to run when its turn comes, with its prompt. Error code queue_full when
   // kMaxWaitingTasks wait already.

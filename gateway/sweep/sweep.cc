@@ -10,6 +10,7 @@
 #include <set>
 
 #include "gateway/ledger/audit.h"
+#include "gateway/ledger/interrupt.h"
 #include "gateway/ledger/ledger.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/tree.h"
@@ -62,7 +63,13 @@ class Sweeper {
 
   Status Tasks() {
     if (!ledger_.has_value()) return Ok();
-    report_.interrupted = TRY(ledger_->Interrupt(options_.now_s * kMillis, options_.dry_run));
+    const int64_t now_ms = options_.now_s * kMillis;
+    if (!options_.dry_run) {
+      report_.interrupted = TRY(EndInterrupted(*ledger_, home_.fd.get(), now_ms));
+      return Ok();
+    }
+    for (const TaskRow& task : TRY(ledger_->Interrupt(now_ms, true)))
+      report_.interrupted.push_back(task.id);
     return Ok();
   }
 

@@ -143,7 +143,7 @@ TEST_F(GatewayHomeTest, WhileAnotherGatewayServesTheQueuesNothingIsTaken) {
   EXPECT_TRUE(WaitFor([&] { return RepliesTo("m1").size() == 1; }));
 }
 
-TEST_F(GatewayHomeTest, MailIsSkippedAtOnceAndStaysWhereItIs) {
+TEST_F(GatewayHomeTest, MailIsAnsweredAtOnceAndStaysWhereItIs) {
   const gateway::ProviderProcess provider = MakeProvider(Scenario());
   ASSERT_TRUE(provider.IsUp());
   Put("agents/a1/inbox/1.eml", "untrusted");

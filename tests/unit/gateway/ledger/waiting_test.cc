@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "gateway/ledger/interrupt.h"
 #include "gateway/ledger/ledger.h"
 #include "gateway/ledger/owner.h"
 #include "launcher/base/text.h"
@@ -198,9 +200,9 @@ TEST_F(WaitingTasksTest, WhatAProcessThatIsGoneWasRunningIsInterruptedAndWhatWai
   gone.replace(gone.find(' ') + 1, 1, "9999");  // another start time: nobody has both
   ASSERT_TRUE(ledger.Claim(gone, 9).value().has_value());
   ASSERT_TRUE(ledger.Claim(mine, 9).value().has_value());
-  EXPECT_EQ(ledger.Interrupt(20, true).value(), std::vector<std::string>{"t1"});
+  EXPECT_EQ(ledger.Interrupt(20, true).value().at(0).id, "t1");
   EXPECT_EQ(ledger.Task("t1").value()->state, TaskState::kRunning);
-  EXPECT_EQ(ledger.Interrupt(20).value(), std::vector<std::string>{"t1"});
+  EXPECT_EQ(ledger.Interrupt(20).value().at(0).id, "t1");
   const TaskRow row = ledger.Task("t1").value().value();
   EXPECT_EQ(row.state, TaskState::kInterrupted);
   EXPECT_EQ(row.ended_ms, 20);
@@ -208,6 +210,21 @@ TEST_F(WaitingTasksTest, WhatAProcessThatIsGoneWasRunningIsInterruptedAndWhatWai
   EXPECT_EQ(ledger.Task("t2").value()->state, TaskState::kRunning);
   EXPECT_EQ(ledger.Task("t3").value()->state, TaskState::kAccepted);
   EXPECT_TRUE(ledger.Interrupt(21).value().empty());
+}
+
+TEST_F(WaitingTasksTest, AnInterruptedTaskHasOneLineInTheLog) {
+  Ledger ledger = Open().value();
+  ASSERT_TRUE(ledger.Accept(Row("t1", "scout"), "x").ok());
+  ASSERT_TRUE(ledger.Claim("1 1 another-boot", 9).value().has_value());
+  for (int time = 0; time < 2; ++time)
+    EXPECT_EQ(EndInterrupted(ledger, home_.get(), 20).value().size(), time == 0 ? 1U : 0U);
+  std::string log;
+  for (const auto& entry : fs::directory_iterator(path_ + "/logs")) {
+    std::ifstream in(entry.path());
+    log.append(std::istreambuf_iterator<char>(in), {});
+  }
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  EXPECT_NE(log.find("WARN task_failed agent=scout code=interrupted"), std::string::npos) << log;
 }
 
 TEST_F(WaitingTasksTest, AnotherProcessSeesWhatIsWrittenHoweverOftenThisOneOpensIt) {
