@@ -1,6 +1,7 @@
 #include "gateway/config/accounts.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <strings.h>
 
 #include <algorithm>
@@ -83,6 +84,17 @@ class SecretReader {
   std::optional<Result<std::string>> key_;
 };
 
+// Keeps the secret, or the reason why it is none: `name` is where it stands.
+void Keep(std::string secret, std::string_view name, Account& account) {
+  const std::string_view wrong = WhyNoToken(secret);
+  if (wrong.empty()) {
+    account.secret = std::move(secret);
+    return;
+  }
+  ::explicit_bzero(secret.data(), secret.size());
+  account.unavailable = Text(name, " ", wrong);
+}
+
 // Fills in the secret from the first of `encrypted` and `plain` keys that is set, or the reason why
 // there is none. A broken encrypted value is never passed over for a plain one.
 Status ReadSecret(const TableReader& reader, SecretReader& secrets, Account& account,
@@ -101,11 +113,7 @@ Status ReadSecret(const TableReader& reader, SecretReader& secrets, Account& acc
         account.unavailable = Text(key, ": ", secret.error().text);
         return Ok();
       }
-      account.secret = std::move(secret).value();
-      if (account.secret.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
-        account.secret.clear();
-        account.unavailable = Text(key, " holds a line break or a NUL byte");
-      }
+      Keep(std::move(secret).value(), key, account);
       return Ok();
     }
   }
@@ -189,13 +197,14 @@ Result<std::vector<Account>> ReadConfigured(const ConfigValue& config, SecretRea
 }
 
 Account FromEnvironment(std::string id, std::string_view provider, AccountType type,
-                        int64_t priority, std::string_view secret) {
+                        int64_t priority, std::string_view variable,
+                        const Environment& environment) {
   Account account;
   account.id = std::move(id);
   account.provider = provider;
   account.type = type;
   account.priority = priority;
-  account.secret = Trim(secret);
+  Keep(std::string(Trim(Lookup(environment, variable))), variable, account);
   return account;
 }
 
@@ -220,9 +229,10 @@ Status AddApiTable(const ConfigValue& config, SecretReader& secrets,
 
 void AddEnvironment(const Environment& environment, std::vector<Account>& accounts) {
   const std::vector<Account> configured = accounts;
-  if (std::string_view token = Lookup(environment, "CLAUDE_CODE_OAUTH_TOKEN"); !Trim(token).empty())
+  constexpr std::string_view kToken = "CLAUDE_CODE_OAUTH_TOKEN";
+  if (!Trim(Lookup(environment, kToken)).empty())
     accounts.push_back(
-        FromEnvironment("oauth-default", "anthropic", AccountType::kOauth, 1, token));
+        FromEnvironment("oauth-default", "anthropic", AccountType::kOauth, 1, kToken, environment));
   for (const Provider& provider : kProviders) {
     bool has = std::any_of(configured.begin(), configured.end(),
                            [&](const Account& account) { return account.provider == provider.id; });
@@ -232,7 +242,7 @@ void AddEnvironment(const Environment& environment, std::vector<Account>& accoun
       if (Trim(secret).empty()) continue;
       std::string id = provider.id == "anthropic" ? std::string("env") : Text(provider.id, "-env");
       accounts.push_back(FromEnvironment(std::move(id), provider.id, AccountType::kApiKey,
-                                         kEnvironmentPriority, secret));
+                                         kEnvironmentPriority, variable, environment));
       break;
     }
   }

@@ -57,8 +57,8 @@ std::string EncodeBase64(std::string_view plain) {
 Result<std::string> NotEmpty(std::string_view value, std::string_view where) {
   value = Trim(value);
   if (value.empty()) return Error(Kind::kConfig, Text(where, " is not set or empty"));
-  if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos)
-    return Error(Kind::kConfig, Text(where, " holds a line break or a NUL byte"));
+  if (std::string_view wrong = WhyNoToken(value); !wrong.empty())
+    return Error(Kind::kConfig, Text(where, " ", wrong));
   return std::string(value);
 }
 
@@ -74,6 +74,15 @@ Result<std::string> ReadSecretFile(const std::string& path) {
 }
 
 }  // namespace
+
+std::string_view WhyNoToken(std::string_view secret) {
+  if (secret.starts_with('{'))
+    return "holds a credential document (a program's auth.json), which is not supported by this "
+           "version of taskcell; store an API key, or for claude a token (`claude setup-token`)";
+  if (secret.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos)
+    return "holds a line break or a NUL byte";
+  return "";
+}
 
 Result<std::string> ReadKeyfile(int home_fd) {
   Result<std::string> key = sys::ReadFile(home_fd, ".keyfile", kKeyBytes + 1);

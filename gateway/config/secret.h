@@ -11,6 +11,11 @@ namespace taskcell::gateway {
 inline constexpr std::size_t kKeyBytes = 32;                // <home>/.keyfile, exactly
 inline constexpr std::size_t kMaxSecretBytes = 64U << 10U;  // one secret, also its file
 
+// Why `secret` cannot stand in a request's header, for a message that begins with its place; empty
+// when it can. A credential document can't: beside the token it holds the one that renews it, which
+// goes to nobody. Pure.
+std::string_view WhyNoToken(std::string_view secret);
+
 // Reads <home>/.keyfile. kConfig when it is missing or not exactly kKeyBytes long; it is never
 // made.
 Result<std::string> ReadKeyfile(int home_fd);

@@ -245,6 +245,36 @@ TEST_F(AccountsTest, KeyWithALineBreakIsNotUsable) {
   EXPECT_NE(Load("[[accounts]]\napi_key = \"a\\r\\nX-Evil: 1\"\n").value().at(0).unavailable, "");
 }
 
+// Its owner would get the token that renews it as well, and taskcell cannot renew one.
+TEST_F(AccountsTest, CredentialDocumentIsNeverSent) {
+  WriteKeyfile(kKey);
+  const std::string document = R"({"tokens":{"access_token":"a","refresh_token":"never-sent"}})";
+  const std::string pretty = "{\n  \"tokens\": {\"refresh_token\": \"never-sent\"}\n}\n";
+  for (const std::string& secret : {document, pretty}) {
+    std::vector<Account> accounts =
+        Load(
+            "[[accounts]]\nid = \"stored\"\ntype = \"oauth\"\noauth_token_enc = \"" +
+                Encrypt(secret, kKey, kNonce).value() +
+                "\"\n[[accounts]]\nid = \"env\"\ntype = \"oauth\"\noauth_token = "
+                "\"secret://env/DOCUMENT\"\n[[accounts]]\nid = \"key\"\napi_key = "
+                "\"secret://env/DOCUMENT\"\n",
+            {{"DOCUMENT", secret}, {"CLAUDE_CODE_OAUTH_TOKEN", secret}, {"OPENAI_API_KEY", secret}})
+            .value();
+    ASSERT_EQ(accounts.size(), 5U);
+    for (const Account& account : accounts) {
+      EXPECT_EQ(account.secret, "") << account.id;
+      EXPECT_NE(account.unavailable.find("credential document"), std::string::npos)
+          << account.id << account.unavailable;
+      EXPECT_EQ(account.unavailable.find("never-sent"), std::string::npos) << account.unavailable;
+    }
+    Result<std::vector<Account>> fitting = FittingAccounts(accounts, Claude());
+    ASSERT_FALSE(fitting.ok());
+    EXPECT_EQ(fitting.error().code, "no_account");
+    EXPECT_NE(fitting.error().text.find("claude setup-token"), std::string::npos)
+        << fitting.error().text;
+  }
+}
+
 TEST(SecretTest, EveryChangedByteIsNoticed) {
   std::string encoded = Encrypt("the secret", kKey, kNonce).value();
   ASSERT_EQ(Decrypt(encoded, kKey).value(), "the secret");
