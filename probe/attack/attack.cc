@@ -43,6 +43,7 @@ Result<Row> TryBoth(probe::CellEngine& engine, const live::Setting& setting, Wor
   row.changes = std::move(trial.changes);
   AddNew(trial.differences, report.differences);
   AddNew(trial.warnings, report.warnings);
+  if (trial.free_millis) CountFree(row, *trial.free_millis);
   Judge(row);
   return row;
 }

@@ -45,7 +45,8 @@ Result<Attempted> TryOutside(const World& world, const Payload& payload) {
   sys::Pipe out = TRY(sys::MakePipe());
   std::vector<std::string> argv = {"taskcell-attacker", Text("--control=", Name(payload.control)),
                                    Text("--out=", kOutNumber)};
-  for (std::string& word : TargetWords(world.outside())) argv.push_back(std::move(word));
+  for (std::string& word : TargetWords(TargetsOf(payload, world.outside())))
+    argv.push_back(std::move(word));
   argv.emplace_back(payload.name);
   std::vector<sys::PassedDescriptor> passed = {{out.write_end.get(), kOutNumber},
                                                {world.leaked_directory(), kDirectoryNumber},

@@ -77,6 +77,11 @@ const Payload* FindPayload(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+Targets TargetsOf(const Payload& payload, Targets targets) {
+  if (payload.way == Way::kBeside) targets.cpu_millis = kBesideCpuMillis;
+  return targets;
+}
+
 bool IsContained(const Payload& payload, int32_t result) {
   return result != 0 && std::find(payload.contained.begin(), payload.contained.end(), result) !=
                             payload.contained.end();

@@ -53,7 +53,13 @@ enum class Way : uint8_t {
   kFirst,     // as the job itself, which writes the outcome: it may outlive its own process
   kRoot,      // the cell is made of a hostile root, and nothing runs in it: to be refused
   kDeadline,  // the same with the cell's time limit soon
+  kBeside,    // as kInChild, while a process outside takes what processor time it can get
 };
+
+// The share in a cell of Way::kBeside, and how much a free process must get beside it: more than
+// such a cell could be said to be held back to.
+inline constexpr uint64_t kBesideCpuMillis = 100;
+inline constexpr uint64_t kFreeCpuMillis = 320;
 
 // One attempt to get out of a cell, or to take the host along.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order in which a row is read
@@ -76,6 +82,9 @@ std::optional<Control> ParseControl(std::string_view name);
 std::span<const Payload> AllPayloads();
 // nullptr where there is none of that name.
 const Payload* FindPayload(std::string_view name);
+
+// `targets` as this payload is to have them. Pure.
+Targets TargetsOf(const Payload& payload, Targets targets);
 
 // True when `result` is what a cell may answer.
 bool IsContained(const Payload& payload, int32_t result);

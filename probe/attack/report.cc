@@ -55,6 +55,12 @@ void Judge(Row& row) {
   }
 }
 
+void CountFree(Row& row, uint64_t free_millis) {
+  if (row.outside.result != 0 || row.inside.result != kHeldBack || free_millis >= kFreeCpuMillis)
+    return;
+  row.outside = {kHeldBack, Text("at the same time, ", free_millis, " ms of a second used")};
+}
+
 std::size_t Count(const Report& report, Verdict verdict) {
   return static_cast<std::size_t>(
       std::count_if(report.rows.begin(), report.rows.end(),

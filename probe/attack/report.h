@@ -26,6 +26,11 @@ struct Row {
 // a way that is not the cell's. Fills verdict and why from the rest. Pure.
 void Judge(Row& row);
 
+// For Way::kBeside: a cell that got no more than its share while a free process got no more than
+// `free_millis` of each second either was held back by a busy host. That is then the outcome
+// outside. Pure.
+void CountFree(Row& row, uint64_t free_millis);
+
 struct Report : probe::CellReport {
   std::vector<Row> rows;
 };

@@ -11,6 +11,7 @@
 #include "launcher/native/request.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/signals.h"
+#include "probe/attack/free_process.h"
 #include "probe/attack/outcome.h"
 #include "probe/live/leftovers.h"
 
@@ -104,13 +105,16 @@ Status RunIn(probe::RunningCell& cell, cell::Engine engine, World& world, const 
   cell::Attestation seen = TRY(Attest(gate, cell));
   for (const cell::Mismatch& mismatch : cell::Compare(cell.plan(), engine, seen))
     trial.differences.push_back(cell::Describe(mismatch));
-  Targets targets = world.inside();
+  Targets targets = TargetsOf(payload, world.inside());
   cell::Job job = JobFor(payload, targets);
   AttackerOutput output(payload, targets.output_bytes);
   TRY(world.Settle());
+  std::optional<FreeProcess> free;
+  if (payload.way == Way::kBeside) free = TRY(FreeProcess::Start());
   TRY(gate.HandOver(job, Clock::now() + kHandOverWait));
   auto deadline = Clock::now() + std::chrono::milliseconds(job.timeout_ms) + kOutsideMargin;
   gate::JobEnd end = TRY(gate.Pump(output, deadline));
+  if (free) trial.free_millis = TRY(free->End());
   trial.inside = output.outcome ? *output.outcome : Silent(end, output.errors);
   trial.changes = world.Changes();
   // With process 1 gone there is no cgroup left to look at.
@@ -169,7 +173,7 @@ cell::CellPlan PlanAttacked(const live::Setting& setting, const Targets& targets
 
 Result<Trial> TryInside(probe::CellEngine& engine, const live::Setting& setting, World& world,
                         const Payload& payload) {
-  cell::CellPlan plan = PlanAttacked(setting, world.inside());
+  cell::CellPlan plan = PlanAttacked(setting, TargetsOf(payload, world.inside()));
   plan.run_id = TRY(native::MakeRunId());
   plan.deadline_unix_ms = sys::UnixMs() + live::kAbandonedAfterMs;
   if (payload.way == Way::kRoot) return TryRoot(engine, setting, world, payload, std::move(plan));

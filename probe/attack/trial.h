@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace taskcell::attack {
 // What one payload did in a cell of its own.
 struct Trial {
   Attempted inside;
+  // For Way::kBeside: what a process outside got of each second meanwhile.
+  std::optional<uint64_t> free_millis;
   std::vector<std::string> changes;      // outside, of what no payload may change
   std::vector<std::string> differences;  // of the cell from its plan
   std::vector<std::string> warnings;

@@ -56,6 +56,26 @@ TEST(JudgeTest, AFailingControlProvesNothing) {
   EXPECT_EQ(row.why, "outside it fails too: ENOSYS (no such call)");
 }
 
+TEST(CountFreeTest, WhoIsHeldBackWhileAFreeProcessIsTooProvesNothing) {
+  Payload payload = APayload();
+  payload.contained = {kHeldBack};
+  for (uint64_t free_millis : {uint64_t{0}, kFreeCpuMillis - 1, kFreeCpuMillis}) {
+    for (Attempted inside : {Attempted{kHeldBack}, Attempted{0}, Attempted{EIO}}) {
+      Row row;
+      row.payload = &payload;
+      row.inside = inside;
+      CountFree(row, free_millis);
+      Judge(row);
+      bool busy = inside.result == kHeldBack && free_millis < kFreeCpuMillis;
+      EXPECT_EQ(row.outside.result, busy ? kHeldBack : 0) << free_millis;
+      EXPECT_EQ(row.verdict, inside.result == 0             ? Verdict::kEscaped
+                             : busy || inside.result == EIO ? Verdict::kNotProvable
+                                                            : Verdict::kContained);
+    }
+  }
+  EXPECT_GE(kFreeCpuMillis, 2 * kBesideCpuMillis);
+}
+
 TEST(JudgeTest, ToFailInAnyOtherWayProvesNothing) {
   Row row = RowOf({}, {EACCES});
   EXPECT_EQ(row.verdict, Verdict::kNotProvable);
