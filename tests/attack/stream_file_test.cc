@@ -182,7 +182,8 @@ TEST_F(StreamFileAttackTest, ATerminalThatCannotBeFoundByItsNameIsRefusedButForO
   ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
   ASSERT_EQ(::fchown(slave, user_->uid, user_->gid), 0);
   RunOptions options;
-  options.in_child = [slave] {
+  options.in_child = [slave, this] {
+    EnterDelegatedCgroup(user_->uid);
     for (int fd : {0, 1})
       if (::dup2(slave, fd) != fd) ::_exit(90);  // NOLINT(android-cloexec-dup2): given
   };

@@ -23,8 +23,9 @@ using attack::Row;
 using attack::Verdict;
 
 [[maybe_unused]] const auto* const kAsTestUser = testing::AddGlobalTestEnvironment(
-    new AsTestUser({ATTACKER_PATH, WEAK_INIT_PATH, WEAK_LAUNCH_PATH,
-                    WEAK_SHARED_LAUNCH_PATH}));  // NOLINT: gtest owns it
+    new AsTestUser({BuiltBeside("../bin/taskcell-attacker"), BuiltBeside("weak/taskcell-init"),
+                    BuiltBeside("weak/taskcell-weak-launch-0"),
+                    BuiltBeside("weak/taskcell-weak-launch-1")}));  // NOLINT: gtest owns it
 
 // Gives cells four times what is asked, and the directory the attacks look for, writable.
 class WeakEngine : public probe::NativeEngine {

@@ -72,6 +72,7 @@ make_lab_disk() {
   cp "$top/dev" "$tree/"
   cp -r "$here" "$here/../support" "$tree/tests/"
   cp -r "$build/bin" "$tree/build/release/"
+  cp -r "$build/tests/weak" "$tree/build/release/tests/"
   for name in $(plan programs); do cp "$build/tests/$name" "$tree/build/release/tests/"; done
   truncate -s $(($(du -sm "$tree" | cut -f1) * 5 / 4 + 16))M "$work/lab.img"
   mke2fs -q -t ext4 -d "$tree" "$work/lab.img"

@@ -11,6 +11,10 @@
 
 namespace taskcell::test {
 
+std::string BuiltBeside(const std::string& path) {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / path).lexically_normal();
+}
+
 void AsTestUser::SetUp() {
   auto user = TestUser();
   bool is_root = ::geteuid() == 0;

@@ -7,6 +7,9 @@
 
 namespace taskcell::test {
 
+// A file the build left beside this test program: "weak/taskcell-init", "../bin/taskcell-attacker".
+std::string BuiltBeside(const std::string& path);
+
 // Gives root up for the user of the fixture before the first test: a gateway is never root. What
 // the tests need and the user might not be able to read is copied first, below a directory of the
 // user's own, which goes after the last test. Without root nothing changes but the directory.

@@ -22,6 +22,14 @@ def handed(user):
     return [LAB + "/tests/support/delegate.sh", "exec", user]
 
 
+def handed_bare(user):
+    """The same where cgroup2 is mounted without nsdelegate, with which the kernel itself keeps who is in a cgroup namespace
+    from the limits of its root."""
+    bare = "mount -t cgroup2 -o remount,nosuid,nodev,noexec,relatime"
+    return ["sh", "-c", f'{bare} cgroup2 /sys/fs/cgroup && ! grep -q nsdelegate /proc/mounts || exit 125\n"$@"\nstatus=$?\n'
+            f"{bare},nsdelegate,memory_recursiveprot cgroup2 /sys/fs/cgroup && exit $status", "sh", *handed(user)]
+
+
 def scope(user, *properties):
     """As the user, in a scope of its own manager, which is started when it is not there."""
     return _with_manager(user) + _scope(properties or ("Delegate=yes",))
