@@ -139,8 +139,8 @@ struct InsideAttestation {
   std::vector<std::string> environment_names;  // init's own environment
   std::string hostname;
   std::string working_directory;  // readlink of /proc/self/cwd, before init left it
-  uint16_t listener_port = 0;  // NetworkMode::kProvider: the loopback listener handed over the gate
-  uint16_t tunnel_port = 0;    // where the plan has tunnels: the one handed over with it
+  uint16_t listener_port = 0;     // 0 with NetworkMode::kNone: the loopback listener handed over
+  uint16_t tunnel_port = 0;       // where the plan has tunnels: the one handed over with it
 };
 
 // What is true of the cell's PID 1 as seen from the host.

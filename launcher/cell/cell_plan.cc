@@ -152,8 +152,14 @@ Status CheckRoot(const CellPlan& plan) {
 }
 
 Status CheckTunnels(const CellPlan& plan) {
-  if (!plan.tunnels || plan.network == NetworkMode::kProvider) return Ok();
+  if (!plan.tunnels || plan.network != NetworkMode::kNone) return Ok();
   return Bad("tunnels without the provider's network, through which they go");
+}
+
+// Our own launcher has no bridge to give, and the host's network is no cell's.
+Status CheckOpenNetwork(const CellPlan& plan) {
+  if (plan.network != NetworkMode::kOpen || plan.root == RootKind::kImage) return Ok();
+  return Bad("an open network in a cell that no engine makes");
 }
 
 Status CheckFilter(const CellPlan& plan) {
@@ -228,7 +234,7 @@ bool IsAtOrBelow(std::string_view path, std::string_view top) {
 }
 
 std::size_t ListenerCount(const CellPlan& plan) {
-  if (plan.network != NetworkMode::kProvider) return 0;
+  if (plan.network == NetworkMode::kNone) return 0;
   return plan.tunnels ? 2 : 1;
 }
 
@@ -237,6 +243,7 @@ Status CheckPlan(const CellPlan& plan) {
   TRY(CheckRoot(plan));
   TRY(CheckLimits(plan.limits));
   TRY(CheckTunnels(plan));
+  TRY(CheckOpenNetwork(plan));
   TRY(CheckFilter(plan));
   return CheckMounts(plan);
 }

@@ -22,7 +22,7 @@ enum class EntryKind : uint8_t { kFile, kDirectory };
 enum class NetworkMode : uint8_t {
   kNone,      // only lo, no listener
   kProvider,  // only lo, with taskcell-init's loopback listener handed to the broker
-  kOpen,      // the guide's bridge; a named weaker mode
+  kOpen,      // an engine's bridge beside lo and the listener; a named weaker mode
 };
 
 // One bind mount. Whoever makes the plan opened `source` once (openat2), took device and inode from
@@ -88,7 +88,7 @@ struct CellPlan {
   std::vector<PlannedTmpfs> tmpfs;
   Limits limits;
   NetworkMode network = NetworkMode::kNone;
-  // kProvider only: a second loopback listener, for CONNECT to the hosts that are allowed by name.
+  // Not with kNone: a second loopback listener, for CONNECT to the hosts that are allowed by name.
   bool tunnels = false;
   std::string hostname = "taskcell";
   std::string working_directory = "/workspace";
@@ -127,7 +127,7 @@ std::size_t ListenerCount(const CellPlan& plan);
 // Refuses a plan that no cell could honour or that names something twice: ids of 0, limits of 0, a
 // target that is not absolute and normalised, two entries on one target, a target at or below
 // /proc, /sys or /dev, more than kMaxPlannedMounts mounts, a malformed run id, a tmpfs of size 0,
-// tunnels without the provider's network. Pure.
+// tunnels without a listener, an open network without an image. Pure.
 Status CheckPlan(const CellPlan& plan);
 
 // One byte string for the way over a descriptor, and back. ParsePlan refuses anything malformed,

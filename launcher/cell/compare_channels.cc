@@ -23,12 +23,13 @@ bool IsIdleTunnel(const InterfaceSeen& interface) {
   return named && (interface.flags & IFF_UP) == 0;
 }
 
-void CompareInterfaces(const InsideAttestation& seen, Mismatches& found) {
+void CompareInterfaces(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found) {
+  const bool has_bridge = plan.network == NetworkMode::kOpen;
   bool loopback = false;
   for (const InterfaceSeen& interface : seen.interfaces) {
     bool is_lo = interface.name == "lo" && (interface.flags & IFF_LOOPBACK) != 0;
     loopback = loopback || (is_lo && (interface.flags & IFF_UP) != 0);
-    if (is_lo || IsIdleTunnel(interface)) continue;
+    if (has_bridge || is_lo || IsIdleTunnel(interface)) continue;
     found.Add(Text("interface:", Printable(interface.name)), "none but lo",
               (interface.flags & IFF_UP) != 0 ? "up" : "there, down");
   }
@@ -46,16 +47,15 @@ void CompareRoutes(const InsideAttestation& seen, Mismatches& found) {
 }
 
 void CompareNetwork(const CellPlan& plan, const InsideAttestation& seen, Mismatches& found) {
-  bool wants_listener = plan.network == NetworkMode::kProvider;
+  bool wants_listener = ListenerCount(plan) > 0;
   if (wants_listener != (seen.listener_port != 0)) {
     found.Add("listener", wants_listener ? "a port" : "none", Text("port ", seen.listener_port));
   }
   if (plan.tunnels != (seen.tunnel_port != 0)) {
     found.Add("tunnel listener", plan.tunnels ? "a port" : "none", Text("port ", seen.tunnel_port));
   }
-  if (plan.network == NetworkMode::kOpen) return;
-  CompareInterfaces(seen, found);
-  CompareRoutes(seen, found);
+  CompareInterfaces(plan, seen, found);
+  if (plan.network != NetworkMode::kOpen) CompareRoutes(seen, found);
 }
 
 bool IsLimitFile(const DescriptorSeen& descriptor) {

@@ -234,7 +234,7 @@ Status Child::Exec() {
     argv.push_back(Text("--limit=", file.name, ":", file.fd.get()));
   argv.push_back(Text("--nofile=", plan_.limits.nofile));
   if (plan_.limits.file_bytes != 0) argv.push_back(Text("--file-size=", plan_.limits.file_bytes));
-  if (plan_.network == cell::NetworkMode::kProvider) argv.push_back("--listen");
+  if (cell::ListenerCount(plan_) > 0) argv.push_back("--listen");
   if (plan_.tunnels) argv.push_back("--tunnels");
   if (orders_.filter >= 0) argv.push_back(Text("--seccomp=", orders_.filter));
   if (orders_.stdio == cell::JobStdio::kInherit) argv.push_back("--inherit");

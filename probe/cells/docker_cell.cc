@@ -48,7 +48,7 @@ Result<UniqueFd> PlanProgram(const std::string& path, const char* target, cell::
 std::vector<std::string> InitCommand(const cell::CellPlan& plan) {
   std::vector<std::string> command = {kInitMount, Text("--gate-path=", kGateSocketInside),
                                       Text("--nofile=", plan.limits.nofile)};
-  if (plan.network == cell::NetworkMode::kProvider) command.emplace_back("--listen");
+  if (cell::ListenerCount(plan) > 0) command.emplace_back("--listen");
   if (plan.tunnels) command.emplace_back("--tunnels");
   return command;
 }

@@ -94,7 +94,7 @@ void AppendHostConfig(JsonText& json, const CreateRequest& request) {
   json.Key("HostConfig").Open('{');
   json.Key("AutoRemove").Bool(true);
   json.Key("Init").Bool(false);
-  json.Key("NetworkMode").String("none");
+  json.Key("NetworkMode").String(plan.network == cell::NetworkMode::kOpen ? "bridge" : "none");
   json.Key("ReadonlyRootfs").Bool(true);
   AppendStrings(json, "CapDrop", {"ALL"});
   AppendStrings(json, "SecurityOpt", {"no-new-privileges:true"});
@@ -119,8 +119,6 @@ Status CheckSayable(const CreateRequest& request) {
   TRY(cell::CheckPlan(plan));
   if (plan.root != cell::RootKind::kImage)
     return Error(Kind::kConfig, "an engine's cell needs an image as its root");
-  if (plan.network == cell::NetworkMode::kOpen)
-    return Error(Kind::kConfig, "an open network is not supported by this version");
   for (const cell::PlannedMount& mount : plan.mounts) {
     std::string shown = Printable(mount.source);
     if (!IsUtf8(mount.source) || !IsUtf8(mount.target)) {

@@ -34,7 +34,7 @@ struct CreateRequest {
 };
 
 // The name as query and the body of POST /containers/create. kConfig when something in it can't be
-// said in the request (a path that is not UTF-8, a writable mount, an open network).
+// said in the request (a path that is not UTF-8, a writable mount).
 struct CreateCall {
   std::string name;
   std::string body;

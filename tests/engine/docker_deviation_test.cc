@@ -185,6 +185,21 @@ TEST_F(DockerCellTest, AnotherNetworkThanNoneShowsInItsInterfacesOnly) {
   EXPECT_TRUE(made.value()->Remove().ok());
 }
 
+TEST_F(DockerCellTest, TheNetworkOfTheHostIsNoOpenNetwork) {
+  MakeJobImage();
+  auto proxy = ProxyThatChanges([](Json& body) { Host(body)["NetworkMode"] = "host"; });
+  EngineAt(proxy->socket_path());
+  cell::CellPlan plan = AgentPlan();
+  plan.network = cell::NetworkMode::kOpen;
+  auto made = Make(plan);
+  ASSERT_TRUE(made.ok()) << made.error().text;
+  EXPECT_TRUE(request_changed_);
+  CellSession session(*made.value(), cell::Engine::kDocker);
+  EXPECT_EQ(session.Differences(), std::multiset<std::string>{"namespace.net"})
+      << session.Described();
+  EXPECT_TRUE(made.value()->Remove().ok());
+}
+
 // How the host mounts the directories that come along is its own affair.
 TEST_F(DockerCellTest, TheIpcNamespaceOfTheHostShowsAsShared) {
   MakeJobImage();

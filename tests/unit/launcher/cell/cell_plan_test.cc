@@ -103,6 +103,13 @@ INSTANTIATE_TEST_SUITE_P(
                   p.tunnels = true;
                 },
                 "tunnels without"},
+        Refused{"OpenNetworkWithoutAnEngine",
+                [](CellPlan& p) {
+                  p.network = NetworkMode::kOpen;
+                  p.root = RootKind::kHost;
+                  p.root_source.clear();
+                },
+                "an open network"},
         Refused{"Uid0", [](CellPlan& p) { p.uid = 0; }, "never runs as root"},
         Refused{"Gid0", [](CellPlan& p) { p.gid = 0; }, "never runs as root"},
         Refused{"UidMinus1", [](CellPlan& p) { p.uid = ~0U; }, "-1"},

@@ -467,6 +467,44 @@ TEST(CompareNetworkTest, WithoutProviderThereIsNoListener) {
   EXPECT_EQ(Compare(plan, Engine::kNative, seen).size(), 1U);
 }
 
+// A bridge is allowed exactly where it was asked for; lo, the listener and a network namespace of
+// the cell's own are wanted there too.
+TEST(CompareNetworkTest, OtherInterfacesThanLoAreAllowedInAnOpenNetworkOnly) {
+  CellPlan plan = PlanFor(Engine::kDocker);
+  auto differences = [&](auto change) {
+    Attestation seen = MatchingAttestation(plan, Engine::kDocker);
+    change(seen);
+    std::string fields;
+    for (const Mismatch& mismatch : Compare(plan, Engine::kDocker, seen))
+      fields += mismatch.field + " ";
+    return fields;
+  };
+  auto bridge = [](Attestation& seen) {
+    seen.inside.interfaces.push_back({"eth0", IFF_UP});
+    seen.inside.routes += "eth0\t00000000\t010011AC\t0003\n";
+  };
+  EXPECT_EQ(differences(bridge), "interface:eth0 routes ");
+  plan.network = NetworkMode::kOpen;
+  ASSERT_TRUE(CheckPlan(plan).ok());
+  EXPECT_EQ(differences(bridge), "");
+  EXPECT_EQ(differences([&](Attestation& seen) {
+              bridge(seen);
+              seen.inside.listener_port = 0;
+            }),
+            "listener ");
+  EXPECT_EQ(differences([&](Attestation& seen) {
+              bridge(seen);
+              seen.inside.interfaces[0].flags = IFF_LOOPBACK;
+            }),
+            "interface:lo ");
+  EXPECT_EQ(differences([&](Attestation& seen) {
+              bridge(seen);
+              static_assert(kNamespaces[0] == "net");
+              seen.inside.namespaces[0] = seen.outside.host_namespaces[0];
+            }),
+            "namespace.net ");
+}
+
 TEST(CompareNetworkTest, AListenerForTunnelsIsThereExactlyWhereItIsPlanned) {
   CellPlan plan = PlanFor(Engine::kNative);
   plan.tunnels = true;

@@ -78,7 +78,7 @@ void AddChannels(const CellPlan& plan, Engine engine, InsideAttestation& seen) {
       "00000000000000000000000000000001 80 00000000000000000000000000000000 00 "
       "00000000000000000000000000000000 00000000 00000002 00000000 80200001       lo\n";
   seen.tunnel_port = plan.tunnels ? 40002 : 0;
-  seen.listener_port = plan.network == NetworkMode::kProvider ? 40001 : 0;
+  seen.listener_port = ListenerCount(plan) > 0 ? 40001 : 0;
   seen.descriptors = {{0, "/dev/null", S_IFCHR | 0666, O_RDWR, TMPFS_MAGIC, makedev(1, 3)},
                       {1, "pipe:[7]", S_IFIFO | 0600, O_WRONLY, PIPEFS_MAGIC},
                       {2, "/home/alice/log", S_IFREG | 0644, O_WRONLY, EXT4_SUPER_MAGIC},

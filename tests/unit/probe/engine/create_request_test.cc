@@ -84,6 +84,18 @@ TEST(CreateRequestTest, TheNameIsTheRuns) {
   EXPECT_EQ(EncodeCreate(Example())->name, "dudu-task-" + std::string(32, 'a'));
 }
 
+TEST(CreateRequestTest, AnOpenNetworkIsTheBridgeAndChangesNothingElse) {
+  CreateRequest request = Example();
+  for (cell::NetworkMode closed : {cell::NetworkMode::kNone, cell::NetworkMode::kProvider}) {
+    request.plan.network = closed;
+    EXPECT_EQ(Body(request)["HostConfig"]["NetworkMode"], "none");
+  }
+  Json expected = Body(request);
+  expected["HostConfig"]["NetworkMode"] = "bridge";
+  request.plan.network = cell::NetworkMode::kOpen;
+  EXPECT_EQ(Body(request), expected);
+}
+
 TEST(CreateRequestTest, WhatCannotBeSaidIsRefused) {
   ASSERT_TRUE(EncodeCreate(Example()).ok());
   auto refused = [](auto change) {
@@ -93,7 +105,6 @@ TEST(CreateRequestTest, WhatCannotBeSaidIsRefused) {
   };
   EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.mounts[0].source = "/srv/\xff"; }));
   EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.mounts[0].writable = true; }));
-  EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.network = cell::NetworkMode::kOpen; }));
   EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.root = cell::RootKind::kHost; }));
   EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.uid = 0; }));
   EXPECT_TRUE(refused([](CreateRequest& r) { r.plan.limits.pids = 0; }));
