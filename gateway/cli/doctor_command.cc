@@ -199,14 +199,23 @@ class Doctor {
       report_.refused = true;
       return Add(id, RowState::kFail, Text("would be refused now: ", why, "\n", sees));
     }
-    const Payer& payer = admission->payers.front();
-    Add(id, RowState::kOk,
+    const bool is_open = admission->own_settings.open_egress;
+    Add(id, is_open ? RowState::kWarn : RowState::kOk,
         Text(RuntimeId(admission->runtime), ", model ", Printable(admission->model), ", account ",
-             Printable(payer.account), "\negress: ", payer.route.upstream.Url(),
-             " only, through the broker",
-             payer.route.uplink.proxy.empty() ? ""
-                                              : Text(" and ", Printable(payer.route.uplink.proxy)),
-             payer.route.overridden ? " (overridden)" : "", "\n", sees));
+             Printable(admission->payers.front().account),
+             "\negress: ", Way(admission->payers.front(), is_open), "\n", sees));
+  }
+
+  static std::string Way(const Payer& payer, bool is_open) {
+    std::string way = Text(
+        payer.route.upstream.Url(), is_open ? "" : " only", ", through the broker",
+        payer.route.uplink.proxy.empty() ? "" : Text(" and ", Printable(payer.route.uplink.proxy)),
+        payer.route.overridden ? " (overridden)" : "");
+    if (is_open)
+      way +=
+          "; besides that open: whatever the engine's bridge reaches, this host's services too "
+          "([taskcell] egress = \"provider\" closes it)";
+    return way;
   }
 
   // By admission, or by what only the cell itself would show; "": it would not be.

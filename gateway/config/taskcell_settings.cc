@@ -78,18 +78,13 @@ Status ReadRoot(const TableReader& reader, TaskcellSettings& settings) {
   return Ok();
 }
 
-// Keys with one value that is built already: any other is refused by name.
-Status ReadOnlyValue(const TableReader& reader, std::string_view key, std::string_view built,
-                     std::string_view later) {
-  std::string value(built);
-  TRY(reader.String(key, value));
-  if (value == built) return Ok();
-  if (value == later)
-    return reader.Complain(key, Text("= \"", later,
-                                     "\" is not supported by this version of "
-                                     "taskcell; use \"",
-                                     built, "\""));
-  return reader.Complain(key, Text("must be \"", built, "\" or \"", later, "\""));
+Status ReadEgress(const TableReader& reader, TaskcellSettings& settings) {
+  std::string value = "provider";
+  TRY(reader.String("egress", value));
+  if (value != "provider" && value != "open")
+    return reader.Complain("egress", "must be \"provider\" or \"open\"");
+  settings.open_egress = value == "open";
+  return Ok();
 }
 
 // What only one kind of engine has is refused with another, not ignored.
@@ -103,6 +98,11 @@ Status CheckEngineFits(const ConfigValue& config, const TableReader& reader,
   }
   if (reader.Find("engine_socket") != nullptr)
     return reader.Complain("engine_socket", "has no effect with engine = \"native\"; remove it");
+  if (settings.open_egress)
+    return reader.Complain("egress",
+                           "= \"open\" is an engine's bridge, which a cell of engine = \"native\" "
+                           "has not, and the host's own network is never given; use \"provider\", "
+                           "or choose another engine");
   TableReader sandbox(TRY(FindTable(config, {"container", "sandbox"})), "container.sandbox");
   if (sandbox.Find("image") != nullptr)
     return sandbox.Complain("image",
@@ -134,7 +134,6 @@ Status ReadAllowMissing(const TableReader& reader, TaskcellSettings& settings) {
 }
 
 Status RefuseWhatIsNotBuilt(const TableReader& reader) {
-  TRY(ReadOnlyValue(reader, "egress", "provider", "open"));
   for (std::string_view key : {"retention", "prices"}) {
     if (reader.Find(key) != nullptr) return reader.Complain(key, kNotYet);
   }
@@ -150,6 +149,7 @@ Result<TaskcellSettings> Read(const ConfigValue& config) {
   TRY(ReadEngine(reader, settings));
   TRY(ReadEngineSocket(reader, settings));
   TRY(ReadRoot(reader, settings));
+  TRY(ReadEgress(reader, settings));
   TRY(ReadUplinkKeys(reader, settings));
   TRY(ReadUnsafeSubtree(reader, settings));
   TRY(ReadAllowMissing(reader, settings));

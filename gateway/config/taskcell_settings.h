@@ -22,15 +22,15 @@ struct TaskcellSettings {
   bool cpu_may_be_missing = false;                  // allow_missing = ["cpu"]
   uint64_t max_concurrent = kDefaultMaxConcurrent;  // tasks the gateway runs at once
   std::string root = "host";   // native cells: "host" or the absolute path of a root directory
+  bool open_egress = false;    // egress = "open": the engine's bridge, a weaker mode
   std::string upstream_proxy;  // "http://host:port" or "https://host:port"; empty: none
   std::string ca_file;         // absolute path; empty: the system's certificates
 };
 
 // Reads the section from a parsed config.toml. kConfig with the code invalid_config for an unknown
-// key, a wrong type or value, a key that has no effect with the engine chosen (an image or an
-// engine_socket with native, a root without it), and for what this version does not offer yet
-// (egress "open", retention, prices): such a key is never
-// ignored. Pure.
+// key, a wrong type or value, a key that has no effect with the engine chosen (an image, an
+// engine_socket or egress "open" with native, a root without it), and for what this version does
+// not offer yet (retention, prices): such a key is never ignored. Pure.
 Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config);
 
 }  // namespace taskcell::gateway

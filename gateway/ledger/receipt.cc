@@ -63,13 +63,24 @@ void PutLimits(JsonText& json, const Receipt& receipt) {
   json.Close(']');
 }
 
+std::string_view NetworkWord(cell::NetworkMode network) {
+  switch (network) {
+    case cell::NetworkMode::kNone:
+      return "none";
+    case cell::NetworkMode::kProvider:
+      return "provider";
+    case cell::NetworkMode::kOpen:
+      return "open";
+  }
+  return "";
+}
+
 void PutCell(JsonText& json, const Receipt& receipt) {
   json.Key("cell").Open('{');
   json.Key("uid").Unsigned(receipt.plan.uid).Key("gid").Unsigned(receipt.plan.gid);
   json.Key("root").String(receipt.plan.root == cell::RootKind::kHost ? "host"
                                                                      : receipt.plan.root_source);
-  json.Key("network").String(receipt.plan.network == cell::NetworkMode::kProvider ? "provider"
-                                                                                  : "none");
+  json.Key("network").String(NetworkWord(receipt.plan.network));
   json.Key("mounts").Open('[');
   for (const cell::PlannedMount& mount : receipt.plan.mounts) {
     json.Open('{').Key("target").String(mount.target);

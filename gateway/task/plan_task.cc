@@ -133,6 +133,7 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
   task.plan = EmptyPlan(home, agent.config.name, run_id, agent.config.timeout_ms);
   task.plan.uid = task.ids.uid;
   task.plan.gid = task.ids.gid;
+  if (admission.own_settings.open_egress) task.plan.network = cell::NetworkMode::kOpen;
   task.plan.tunnels = !admission.tunnel_hosts.empty();
   PlanRoot(admission, task.plan);
   PlanLimits(admission.settings, task.plan);

@@ -21,6 +21,7 @@
 #include "gateway/task/task.h"
 #include "gateway/task/task_record.h"
 #include "gateway/task/verdict.h"
+#include "gateway/task/weaker_mode.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/gate/gate_host.h"
@@ -286,17 +287,6 @@ void Clean(const Subject& subject, std::string_view family, const Status& cell_r
   if (!attested) task.directory.RemoveEmptyParents();
 }
 
-// A weaker mode that was asked for by name ([taskcell] allow_missing) and was needed: without it
-// the comparison would have ended the cell.
-void NoteMissingCpu(const Subject& subject, std::string_view family, Receipt& receipt,
-                    TaskAnswer& answer) {
-  receipt.warnings.emplace_back(
-      "the cell had no processor limit: the cpu controller is not delegated, and allow_missing "
-      "names it");
-  Audit(subject, "task_sandbox_weakened", answer,
-        {{"missing", std::string("cpu")}, {"runtime", std::string(family)}});
-}
-
 // Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
 TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
                    const Admission& admission, const std::string& prompt,
@@ -305,6 +295,10 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
   TaskRecord& record = *course.record;
   Result<PlannedTask> task = PlanTask(subject.home, agent, admission, surroundings, prompt);
   if (!task.ok()) return AnswerForFault(task.error(), surroundings);
+  const std::string_view family = FamilyName(admission.runtime);
+  Receipt receipt = BeginReceipt(subject.home, agent, admission, payer, task.value());
+  Status noted = NoteOpenEgress(subject.home, family, receipt);
+  if (!noted.ok()) return AnswerFor(noted.error());
   RunRow run{task->plan.run_id,
              record.task_id(),
              admission.engine->Name(),
@@ -314,7 +308,6 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
              0};
   Status entered = record.BeginCell(run);
   if (!entered.ok()) return AnswerFor(entered.error());
-  Receipt receipt = BeginReceipt(subject.home, agent, admission, payer, task.value());
   Status cell_removed = Ok();
   Result<CellOutcome> outcome = RunInCell(agent, admission, payer, task.value(), surroundings,
                                           begun, receipt, cell_removed, course.cell_made);
@@ -323,12 +316,11 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
   try_another = lesson.may_try_another;
   TaskAnswer answer = outcome.ok() ? AnswerOf(std::move(outcome->verdict))
                                    : AnswerForFault(outcome.error(), surroundings);
-  const std::string_view family = FamilyName(admission.runtime);
   if (answer.code == "tool_violation")
     Audit(subject, "task_sandbox_tool_violation", answer,
           {{"runtime", std::string(family)}, {"tool", forbidden_tool}});
-  if (receipt.verified && !receipt.seen.outside.limits.cpu_quota_us.has_value())
-    NoteMissingCpu(subject, family, receipt, answer);
+  noted = NoteMissingCpu(subject.home, family, receipt);
+  if (!noted.ok()) answer.warnings.push_back(noted.error().text);
   Record(receipt, task->directory, begun, answer);
   Clean(subject, family, cell_removed, task.value(), receipt.attested, answer);
   record.EndCell(run, payer.fingerprint, lesson, admission.rate_limit_cooldown_s, answer.warnings);

@@ -124,6 +124,19 @@ TEST_F(DoctorTest, TheWayToTheProviderNamesTheOperatorsProxy) {
       << agent;
 }
 
+TEST_F(DoctorTest, AnOpenNetworkIsAWarningThatSaysHowToCloseIt) {
+  EXPECT_TRUE(Row(Look(), "agent a1").starts_with("ok: ")) << "control";
+  Put("config.toml", "[taskcell]\negress = \"open\"\n");
+  const DoctorReport report = Look();
+  const std::string agent = Row(report, "agent a1");
+  EXPECT_TRUE(agent.starts_with("warn: ")) << agent;
+  EXPECT_NE(agent.find("egress: https://api.anthropic.com, through the broker; besides that open"),
+            std::string::npos)
+      << agent;
+  EXPECT_NE(agent.find("egress = \"provider\" closes it"), std::string::npos) << agent;
+  EXPECT_FALSE(report.refused);
+}
+
 // What no admission sees: the launcher finds out when it makes a cell.
 TEST_F(DoctorTest, LimitsThatTheLauncherCannotSetRefuseEveryAgent) {
   Put("config.toml", "");

@@ -224,9 +224,24 @@ TEST(TaskcellSettingsTest, TasksAtOnceAreBounded) {
     EXPECT_EQ(read(line).error().code, "invalid_config") << line;
 }
 
+TEST(TaskcellSettingsTest, AnOpenNetworkIsForEnginesOnly) {
+  auto read = [](std::string_view lines) {
+    return ReadTaskcellSettings(ParseToml(Text("[taskcell]\n", lines), "c").value());
+  };
+  EXPECT_FALSE(read("")->open_egress);
+  EXPECT_FALSE(read("egress = \"provider\"\nengine = \"native\"")->open_egress);
+  for (const char* engine : {"auto", "docker", "podman"})
+    EXPECT_TRUE(read(Text("egress = \"open\"\nengine = \"", engine, "\""))->open_egress) << engine;
+  Result<TaskcellSettings> native = read("egress = \"open\"\nengine = \"native\"");
+  ASSERT_FALSE(native.ok());
+  EXPECT_EQ(native.error().code, "invalid_config");
+  for (std::string_view part : {"egress", "native", "use \"provider\""})
+    EXPECT_NE(native.error().text.find(part), std::string::npos) << native.error().text;
+}
+
 TEST(TaskcellSettingsTest, WhatIsNotBuiltOrUnknownIsRefusedByName) {
   for (std::string_view line :
-       {"engine = \"runc\"", "engine = 1", "egress = \"open\"", "egress = \"none\"",
+       {"engine = \"runc\"", "engine = 1", "egress = true", "egress = \"none\"",
         "allow_missing = [\"memory\"]", "allow_missing = \"cpu\"", "unsafe_subtree = \"other\"",
         "upstream_proxy = \"http://x\"", "ca_file = \"x\"", "retention = {}", "prices = {}",
         "root = \"relative\"", "engine_socket = \"tcp://127.0.0.1:2375\"", "colour = \"red\""}) {

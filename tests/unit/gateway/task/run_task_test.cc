@@ -52,6 +52,48 @@ TEST_F(RunTaskTest, ACellHasTunnelsExactlyWhereThereIsAPlaceForThem) {
   EXPECT_NE(answer.receipt_json.find("\"credential_inside\":false"), std::string::npos);
 }
 
+// The credential stays outside there too, and the event stands before any cell is made.
+TEST_F(RunTaskTest, AnOpenNetworkIsAuditedAndStandsInTheReceipt) {
+  constexpr std::string_view kEvent = "\"event_type\":\"task_sandbox_egress_open\"";
+  constexpr std::string_view kWarning = "the cell's network is open";
+  TaskAnswer closed = Run();
+  EXPECT_EQ(AuditLog().find(kEvent), std::string::npos) << "control";
+  EXPECT_EQ(closed.receipt_json.find(kWarning), std::string::npos) << "control";
+  Put("config.toml", "[taskcell]\negress = \"open\"\n");
+  state_.plan.reset();
+  TaskAnswer answer = Run();
+  ASSERT_TRUE(state_.plan.has_value()) << answer.message;
+  EXPECT_EQ(state_.plan->network, cell::NetworkMode::kOpen);
+  EXPECT_EQ(cell::ListenerCount(*state_.plan), 1U);
+  EXPECT_TRUE(cell::CheckPlan(*state_.plan).ok());
+  EXPECT_NE(AuditLog().find(Text(kEvent,
+                                 ",\"agent_id\":\"a1\",\"severity\":\"warning\",\"details\":{"
+                                 "\"run_id\":\"",
+                                 state_.plan->run_id, "\",\"runtime\":\"claude\"}}\n")),
+            std::string::npos)
+      << AuditLog();
+  EXPECT_NE(answer.receipt_json.find("\"network\":\"open\""), std::string::npos);
+  EXPECT_NE(answer.receipt_json.find(kWarning), std::string::npos);
+  EXPECT_NE(answer.receipt_json.find("\"credential_inside\":false"), std::string::npos);
+  EXPECT_NE(answer.receipt_json.find("\"upstream\":\"https://api.anthropic.com\""),
+            std::string::npos)
+      << answer.receipt_json;
+}
+
+TEST_F(RunTaskTest, AnOpenNetworkThatCannotBeAuditedIsNotMade) {
+  Put("config.toml", "[taskcell]\negress = \"open\"\n");
+  fs::create_directory(path_ + "/security_audit.jsonl");
+  TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "workspace_failed") << answer.message;
+  EXPECT_NE(answer.message.find("is audited, and that failed"), std::string::npos)
+      << answer.message;
+  EXPECT_FALSE(state_.plan.has_value());
+  EXPECT_FALSE(fs::exists(path_ + "/sandbox"));
+  Put("config.toml", "");
+  (void)Run();
+  EXPECT_TRUE(state_.plan.has_value()) << "control: a closed one is made all the same";
+}
+
 TEST_F(RunTaskTest, AntigravityNeedsAGeminiKeyWhichIsInsideItsCell) {
   Agent("a1", "[runtime]\nprovider = \"antigravity\"\n[model]\npreferred = \"gemini-3-pro\"\n");
   ExpectRefused("no_account", "a Gemini API key");
@@ -118,7 +160,8 @@ TEST_F(RunTaskTest, BadConfigurationFilesAreRefusedByName) {
            {"[container.sandbox]\ncolour = 1\n", "unknown key `colour`"},
            {"[container.sandbox]\nimage = 1\n", "image must be a string"},
            {"[taskcell]\ncolour = 1\n", "unknown key `colour`"},
-           {"[taskcell]\negress = \"open\"\n", "egress"},
+           {"[taskcell]\negress = \"host\"\n", "egress"},
+           {"[taskcell]\nengine = \"native\"\negress = \"open\"\n", "never given"},
            {std::string("a = \"\xff\"\n"), "config.toml is not valid TOML"}}) {
     Put("config.toml", content);
     ExpectRefused("invalid_config", part);

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+#include "gateway/config/home.h"
+#include "gateway/ledger/receipt.h"
+#include "launcher/base/result.h"
+
+namespace taskcell::gateway {
+
+// Weaker modes that are asked for by name: where the run of `receipt` has one, it is audited and
+// gets a warning in the receipt; elsewhere nothing happens. `family` is the runtime's.
+
+// [taskcell] egress = "open", before the cell is made. Error code workspace_failed when the event
+// could not be written: the cell must not be made then.
+Status NoteOpenEgress(const Home& home, std::string_view family, Receipt& receipt);
+
+// [taskcell] allow_missing = ["cpu"] that was needed: a cell which passed the comparison without a
+// processor limit. The Error says that the event could not be written.
+Status NoteMissingCpu(const Home& home, std::string_view family, Receipt& receipt);
+
+}  // namespace taskcell::gateway
