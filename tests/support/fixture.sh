@@ -5,6 +5,8 @@
 #   fixture.sh up BIN_DIR     make what is missing, copy the programs of BIN_DIR
 #   fixture.sh engine-up      start the private Docker engine (needs docker.io)
 #   fixture.sh engine-down    stop it
+#   fixture.sh with-bridge COMMAND...
+#                             run COMMAND beside an engine that has a bridge, both in a network of their own
 #   fixture.sh clean          undo all of it
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -67,6 +69,51 @@ engine_down() {
   kill -KILL "$pid"
 }
 
+unmount_below() {
+  for mount in $(awk -v a="$1/" 'index($5, a) == 1 {print $5}' /proc/self/mountinfo | sort -r); do
+    umount "$mount"
+  done
+}
+
+bridge_engine_down() {
+  kill "$bridge_engine" 2>/dev/null || true
+  wait "$bridge_engine" || true
+  unmount_below "$bridge_state"
+  unmount_below "$bridge_run"
+  rm -rf "$bridge_state" "$bridge_run"
+}
+
+# In a network namespace with nothing in it: the bridge leads nowhere.
+beside_bridge() {
+  local status=0
+  ip link set lo up
+  bridge_state=$(mktemp -d $state/bridge.XXXXXX)
+  bridge_run=$(mktemp -d $run/bridge.XXXXXX)
+  chmod 0755 "$bridge_run"
+  dockerd --host "unix://$bridge_run/docker.sock" --group $user --data-root "$bridge_state" --exec-root "$bridge_run/exec" \
+    --pidfile "$bridge_run/docker.pid" --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
+    >"$bridge_state/log" 2>&1 </dev/null &
+  bridge_engine=$!
+  trap bridge_engine_down EXIT
+  for _ in $(seq 100); do
+    if curl -fsS --max-time 5 --unix-socket "$bridge_run/docker.sock" http://d/_ping >/dev/null 2>&1; then
+      TASKCELL_TEST_DOCKER_SOCKET="$bridge_run/docker.sock" "$@" || status=$?
+      return $status
+    fi
+    sleep 0.2
+  done
+  tail -20 "$bridge_state/log" >&2
+  echo "fixture: the Docker engine with a bridge did not answer within 20 s" >&2
+  return 1
+}
+
+with_bridge() {
+  [ "$(id -u)" = 0 ] || { echo "fixture: an engine with a bridge needs root" >&2; return 1; }
+  command -v dockerd >/dev/null || { echo "fixture: dockerd is not installed (Debian package docker.io)" >&2; return 1; }
+  make_user
+  unshare --net -- "$here/fixture.sh" beside-bridge "$@"
+}
+
 clean() {
   engine_down
   if getent passwd $user >/dev/null; then
@@ -75,9 +122,8 @@ clean() {
     userdel $user
   fi
   sed -i "/^$user:/d" /etc/subuid /etc/subgid 2>/dev/null || true
-  for mount in $(awk -v a=$state/ -v b=$run/ 'index($5, a) == 1 || index($5, b) == 1 {print $5}' /proc/self/mountinfo | sort -r); do
-    umount "$mount"
-  done
+  unmount_below $state
+  unmount_below $run
   rm -rf $state $run
 }
 
@@ -85,6 +131,8 @@ case ${1:-} in
   up) up "$2" ;;
   engine-up) engine_up ;;
   engine-down) engine_down ;;
+  with-bridge) shift; with_bridge "$@" ;;
+  beside-bridge) shift; beside_bridge "$@" ;;  # with-bridge, once it has its network
   clean) clean ;;
-  *) sed -n '2,9p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,11p' "$0" >&2; exit 2 ;;
 esac
