@@ -20,7 +20,8 @@ using Json = nlohmann::json;
 // What is worth trying in any task's cell: nothing that needs more laid out than a file and a port.
 constexpr const char* kAttacks =
     "namespaces mounts devices cgroups network kernel host-file shadow write-usr uid-0 trace-init "
-    "read-init-memory init-memory-file take-init-descriptors signal-init core-pattern gate-junk "
+    "read-init-memory init-memory-file take-init-descriptors take-from-peer signal-init "
+    "core-pattern gate-junk "
     "cve-2024-21626-descriptor fork-bomb memory-bomb";
 
 class HostileTaskTest : public test::RealTaskFixture {};

@@ -164,15 +164,26 @@ class TrapsTest : public TaskFixture {
   }
 
   Json RunIn(const gateway::ProviderProcess& provider) const {
+    const Outcome done = Taskcell({"run", "a1", "Do it.", "--json"}, provider);
+    return Json::parse(done.out, nullptr, false);
+  }
+
+  // The exit status of doctor: 1 where a task would be refused.
+  int DoctorIn(const gateway::ProviderProcess& provider) const {
+    return Taskcell({"doctor"}, provider).status;
+  }
+
+  Outcome Taskcell(std::vector<std::string> arguments,
+                   const gateway::ProviderProcess& provider) const {
     GiveHomeToUser();
     RunOptions run;
     run.user = user_;
     run.environment = {Text("OPENAI_API_KEY=", kKey), "OPENAI_BASE_URL=" + provider.Url("/v1"),
                        "ANTHROPIC_BASE_URL=" + provider.Url()};
     run.in_child = [uid = user_->uid] { EnterDelegatedCgroup(uid); };
-    const Outcome done = test::Run(
-        {Program("taskcell"), "run", "a1", "Do it.", "--home", path_ + "/home", "--json"}, run);
-    return Json::parse(done.out, nullptr, false);
+    arguments.insert(arguments.begin(), Program("taskcell"));
+    arguments.insert(arguments.end(), {"--home", path_ + "/home"});
+    return test::Run(arguments, run);
   }
 
   // What the log says of failures.
@@ -228,6 +239,7 @@ TEST_F(TrapsTest, AProgramThatIsMissingOrCannotBeRunIsInvalidConfig) {
   for (const Speaker& by : Speakers()) {
     const std::string program = At("root/" + by.program);
     MakeHome(by, "");
+    EXPECT_EQ(DoctorIn(provider), 0) << by.runtime << ": control";
     for (const bool is_there : {true, false}) {
       SCOPED_TRACE(by.runtime + (is_there ? ": no program" : ": missing"));
       if (is_there) {
@@ -242,6 +254,7 @@ TEST_F(TrapsTest, AProgramThatIsMissingOrCannotBeRunIsInvalidConfig) {
                   HasSubstr(Text("set [container.sandbox.executables] ", by.runtime)));
       EXPECT_EQ(answer["ran_on_host"], false);
       EXPECT_EQ(Failures().size(), is_there ? 1U : 2U);
+      EXPECT_EQ(DoctorIn(provider), 1) << "it is foreseen";
     }
   }
 }

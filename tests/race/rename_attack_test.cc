@@ -13,13 +13,13 @@
 #include "launcher/sys/file.h"
 #include "tests/race/swapper.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/wait_for.h"
 #include "tests/support/without_openat2.h"
 
 namespace taskcell::test {
 namespace {
 
 const int kRounds = RaceRounds(20'000);
-const int kMaxRounds = 50 * kRounds;
 constexpr int kChain = 19;
 
 // One try without the retries of OpenAt2: whether the kernel met an exchange on the way. The walk
@@ -46,7 +46,8 @@ TEST(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
   {
     Swapper swapper(Exchange(scratch.At("root/a/c"), scratch.At("root/b")));
     const bool is_met = !IsWithoutOpenat2();
-    for (int round = 0; round < kRounds || (is_met && raced == 0 && round < kMaxRounds); ++round) {
+    const test::Patience patience;
+    for (int round = 0; round < kRounds || (is_met && raced == 0 && patience.Lasts()); ++round) {
       raced += IsRaced(a.get(), path) ? 1 : 0;
       Result<UniqueFd> opened = sys::OpenAt2(a.get(), path, O_PATH, sys::kResolveBeneath);
       if (!opened.ok()) {

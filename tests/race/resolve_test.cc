@@ -14,6 +14,7 @@
 #include "launcher/sys/file.h"
 #include "tests/race/swapper.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/wait_for.h"
 #include "tests/support/without_openat2.h"
 
 namespace taskcell::test {
@@ -22,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const int kRounds = RaceRounds(20'000);
-const int kMaxRounds = 50 * kRounds;
 
 // What a directory on the way to the file is exchanged with.
 struct Swap {
@@ -67,7 +67,8 @@ TEST_P(ResolveRaceTest, OpensWhatLiesThereOrNothing) {
   const auto is_one_sided = [&] { return fails_at_times && seen.size() < 2; };
   {
     Swapper swapper(Exchange(At(swap.way), At(swap.other)));
-    for (; rounds < kRounds || (is_one_sided() && rounds < kMaxRounds); ++rounds) {
+    const test::Patience patience;
+    for (; rounds < kRounds || (is_one_sided() && patience.Lasts()); ++rounds) {
       Result<UniqueFd> opened = sys::OpenAt2(root.get(), GetParam().path, O_RDONLY,
                                              RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
       const int err = opened.ok() ? 0 : opened.error().err;

@@ -24,6 +24,7 @@
 #include "launcher/sys/file.h"
 #include "tests/race/swapper.h"
 #include "tests/support/fixture.h"
+#include "tests/support/wait_for.h"
 #include "tests/support/without_openat2.h"
 
 namespace taskcell::test {
@@ -34,7 +35,6 @@ using mounts::Reason;
 using mounts::Verdict;
 
 const int kRounds = RaceRounds(20'000);
-const int kMaxRounds = 50 * kRounds;
 const int kSnapshotRounds = IsWithoutOpenat2() ? 100 : 500;
 constexpr int kLanes = 8;
 constexpr std::size_t kMaxBytes = 4096;
@@ -100,7 +100,8 @@ void JudgeRaceTest::Race(const Intruder& intruder) const {
   {
     Swapper swapper(swap);
     // On a busy machine the swapper may get no turn for long: on until it had one.
-    for (; rounds < kRounds || (seen["safe"] == rounds && rounds < kMaxRounds); ++rounds) {
+    const test::Patience patience;
+    for (; rounds < kRounds || (seen["safe"] == rounds && patience.Lasts()); ++rounds) {
       Result<mounts::Finding> finding = mounts::Judge(agent.get(), "entry", intruder.wanted);
       ASSERT_TRUE(finding.ok()) << finding.error().text;
       ++seen[finding->verdict == Verdict::kSkip ? Name(finding->reason) : Name(finding->verdict)];
@@ -233,7 +234,8 @@ TEST_F(ResolverRaceTest, APinnedPathIsTheGoodOneOrRefused) {
   int rounds = 0;
   {
     Swapper swapper(Exchange(At("way"), At("other")));
-    for (; rounds < kRounds || (pinned == rounds && rounds < kMaxRounds); ++rounds) {
+    const test::Patience patience;
+    for (; rounds < kRounds || (pinned == rounds && patience.Lasts()); ++rounds) {
       Result<mounts::PinnedPath> path = mounts::PinTrustedPath(At("way/agent"), {});
       if (!path.ok()) {
         ASSERT_EQ(path.error().kind, Kind::kViolation) << path.error().text;

@@ -131,7 +131,7 @@ python3 "$here/demo_report.py" receipt "$work/1.json"
 echo
 echo "== 2. A task that attacks: every attempt, and what came of it"
 attacks="namespaces mounts devices cgroups network kernel host-file shadow write-usr uid-0 trace-init read-init-memory"
-attacks+=" init-memory-file take-init-descriptors signal-init core-pattern cve-2024-21626-descriptor fork-bomb memory-bomb"
+attacks+=" init-memory-file take-init-descriptors take-from-peer signal-init core-pattern cve-2024-21626-descriptor fork-bomb memory-bomb"
 cat >"$work/attack.json" <<EOF
 {"steps": [{"do": "shell", "command": "cp /agent/SKILLS/taskcell-attacker . && chmod 755 taskcell-attacker && ./taskcell-attacker secret=$home/.keyfile port=$port pids=4096 memory-bytes=17179869184 $attacks"}],
  "reply": "{last}"}
