@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,11 +12,13 @@
 #include "gateway/ledger/ledger.h"
 #include "launcher/sys/file.h"
 #include "tests/support/fixture.h"
+#include "tests/support/wait_for.h"
 #include "tests/unit/gateway/task/host_fixture.h"
 
 namespace taskcell::gateway {
 namespace {
 
+using test::WaitFor;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -23,19 +26,10 @@ using testing::Not;
 int CountProcesses(const std::string& mark) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream in(entry.path() / "cmdline");
-    const std::string line(std::istreambuf_iterator<char>(in), {});
-    count += line.find(mark) != std::string::npos ? 1 : 0;
+    const Result<std::string> line = sys::ReadFile(AT_FDCWD, entry.path() / "cmdline", 1U << 20);
+    count += line.ok() && line->find(mark) != std::string::npos ? 1 : 0;  // else it has ended
   }
   return count;
-}
-
-bool WaitFor(const std::function<bool()>& condition) {
-  for (int turn = 0; turn < 1000; ++turn) {
-    if (condition()) return true;
-    ::usleep(10000);
-  }
-  return false;
 }
 
 TEST_F(HostTaskTest, SwitchedOffAgentRunsOnTheHostInItsDirectoryWithoutASandboxEvent) {
@@ -224,10 +218,10 @@ TEST_F(HostTaskTest, NothingOutlivesASupervisorThatWasKilled) {
   PutProgram("claude", "echo $PPID > supervisor; exec tail -f /dev/null " + path_ + "/marked");
   std::thread other([&] {
     std::string pid;
-    WaitFor([&] {
+    EXPECT_TRUE(WaitFor([&] {
       pid = ReadHome("agents/a1/supervisor");
       return pid.ends_with("\n");
-    });
+    }));
     EXPECT_EQ(::kill(std::stoi(pid), SIGKILL), 0);
   });
   const TaskAnswer answer = Run();
@@ -244,7 +238,7 @@ TEST_F(HostTaskTest, LinksAreLeftOutOfThePromptWithAWarning) {
   EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("IDENTITY.md is a symbolic link")));
 }
 
-// Antigravity runs nowhere but here: what its stand-in prints, leaves out or forges.
+// What a stand-in of antigravity prints, leaves out or forges.
 TEST_F(HostTaskTest, EachTrapOfAntigravityEndsAsItMust) {
   AgentOff("[runtime]\nprovider = \"antigravity\"\n");
   surroundings_.environment["GEMINI_API_KEY"] = "AIza-gemini-000";
