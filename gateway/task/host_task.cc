@@ -78,16 +78,6 @@ Result<HostAdmission> AdmitOnHost(const Home& home, const AgentConfig& agent,
   return admission;
 }
 
-// The instructions that are plain files; the host's program sees the rest for itself.
-Result<std::string> SystemPrompt(const Agent& agent, std::vector<std::string>& warnings) {
-  for (const char* name : {"SOUL.md", "IDENTITY.md"}) {
-    Result<struct stat> info = sys::StatAt(agent.directory.get(), name);
-    if (info.ok() && S_ISLNK(info->st_mode))
-      warnings.push_back(Text(name, " is a symbolic link: it is left out of the prompt"));
-  }
-  return ReadSystemPrompt(agent.directory.get());
-}
-
 TaskAnswer Failed(const Error& error, const Surroundings& surroundings) {
   TaskAnswer answer = AnswerForFault(error, surroundings);
   if (!IsUnavailable(answer.code)) return answer;
@@ -164,7 +154,7 @@ TaskAnswer RunHostTask(const Home& home, const Agent& agent, const TaskRequest& 
   std::vector<std::string> warnings;
   Result<HostAdmission> admission =
       AdmitOnHost(home, agent.config, surroundings.environment, bypassed);
-  Result<std::string> system = SystemPrompt(agent, warnings);
+  Result<std::string> system = ReadSystemPrompt(agent.directory.get(), warnings);
   if (!record.has_value() && admission.ok() && system.ok()) {
     Result<TaskRecord> begun_record = TaskRecord::Begin(home, agent.config.name, request);
     if (begun_record.ok()) {

@@ -139,7 +139,8 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
   PlanLimits(admission.settings, task.plan);
   TRY(PlanAgentMount(task));
   if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(surroundings.programs, task));
-  task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot.fd())), prompt);
+  std::vector<std::string> none;  // a snapshot holds plain files alone
+  task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot.fd(), none)), prompt);
   return task;
 }
 

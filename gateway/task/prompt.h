@@ -18,9 +18,10 @@ Status CheckPrompt(std::string_view prompt);
 
 // Reads SOUL.md and IDENTITY.md from an agent directory or a snapshot of it and joins them to the
 // system prompt: "# Soul\n..." and "# Identity\n...", with a rule between them; missing and blank
-// ones and links are left out. Error code agent_dir_unmountable when one is over kMaxPersonaBytes
+// ones are left out, and with a warning what is no plain file with one name, or may not be read.
+// Error code agent_dir_unmountable when one is over kMaxPersonaBytes
 // or not UTF-8: an agent must not run without half of its instructions.
-Result<std::string> ReadSystemPrompt(int directory_fd);
+Result<std::string> ReadSystemPrompt(int directory_fd, std::vector<std::string>& warnings);
 
 // The text the AI gets: the prompt, with the system prompt, when there is one, before it in
 // <system_instructions>. A closing tag inside it is escaped, so that it can't end early.

@@ -8,6 +8,7 @@
 #include "gateway/config/agent_config.h"
 #include "gateway/egress/record.h"
 #include "gateway/ledger/audit.h"
+#include "gateway/ledger/gateway_log.h"
 #include "gateway/ledger/receipt.h"
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/account_choice.h"
@@ -287,6 +288,18 @@ void Clean(const Subject& subject, std::string_view family, const Status& cell_r
   if (!attested) task.directory.RemoveEmptyParents();
 }
 
+// Each entry of the agent directory that is left out has its line in the gateway's log.
+void LogLeftOut(const Subject& subject, Receipt& receipt) {
+  const std::vector<std::string>& left_out = receipt.snapshot.warnings;
+  for (const std::string& warning : left_out) {
+    Status logged = AppendLog(subject.home.fd.get(),
+                              {"agent_entry_left_out", subject.agent, {{"message", warning}}});
+    if (logged.ok()) continue;
+    receipt.warnings.push_back(logged.error().text);
+    return;
+  }
+}
+
 // Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
 TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
                    const Admission& admission, const std::string& prompt,
@@ -297,6 +310,7 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
   if (!task.ok()) return AnswerForFault(task.error(), surroundings);
   const std::string_view family = FamilyName(admission.runtime);
   Receipt receipt = BeginReceipt(subject.home, agent, admission, payer, task.value());
+  LogLeftOut(subject, receipt);
   Status noted = NoteOpenEgress(subject.home, family, receipt);
   if (!noted.ok()) return AnswerFor(noted.error());
   RunRow run{task->plan.run_id,

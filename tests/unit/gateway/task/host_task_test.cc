@@ -230,12 +230,24 @@ TEST_F(HostTaskTest, NothingOutlivesASupervisorThatWasKilled) {
   EXPECT_TRUE(WaitFor([&] { return CountProcesses(path_ + "/marked") == 0; }));
 }
 
-TEST_F(HostTaskTest, LinksAreLeftOutOfThePromptWithAWarning) {
+TEST_F(HostTaskTest, LinksOfEitherKindAreLeftOutOfThePromptWithAWarning) {
   AgentOff();
+  PutProgram("claude", R"(printf '%s' "$prompt" > prompt
+echo '{"type":"result","subtype":"success","result":"done"}')");
+  std::ofstream(path_ + "/elsewhere") << "canary of another file";
+  std::ofstream(path_ + "/agents/a1/SOUL.md") << "a soul of its own";
   ASSERT_EQ(::symlink("/etc/hostname", (path_ + "/agents/a1/IDENTITY.md").c_str()), 0);
-  const TaskAnswer answer = Run();
+  TaskAnswer answer = Run();
   EXPECT_EQ(answer.code, "ok") << answer.message;
-  EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("IDENTITY.md is a symbolic link")));
+  EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("IDENTITY.md: it is a symbolic link")));
+  EXPECT_THAT(ReadHome("agents/a1/prompt"), HasSubstr("a soul of its own")) << "control";
+
+  ASSERT_EQ(::unlink((path_ + "/agents/a1/IDENTITY.md").c_str()), 0);
+  ASSERT_EQ(::link((path_ + "/elsewhere").c_str(), (path_ + "/agents/a1/IDENTITY.md").c_str()), 0);
+  answer = Run();
+  EXPECT_EQ(answer.code, "ok") << answer.message;
+  EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("IDENTITY.md: it has 2 hard links")));
+  EXPECT_THAT(ReadHome("agents/a1/prompt"), Not(HasSubstr("canary")));
 }
 
 // What a stand-in of antigravity prints, leaves out or forges.

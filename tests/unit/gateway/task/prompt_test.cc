@@ -50,7 +50,10 @@ class SystemPromptTest : public testing::Test {
   void Put(const std::string& name, const std::string& content) const {
     std::ofstream(path_ + "/" + name, std::ios::binary) << content;
   }
-  Result<std::string> Read() const { return ReadSystemPrompt(directory_.get()); }
+  Result<std::string> Read() const {
+    std::vector<std::string> warnings;
+    return ReadSystemPrompt(directory_.get(), warnings);
+  }
 
   std::string path_ = "/tmp/taskcell-prompt-test-XXXXXX";
   UniqueFd directory_;

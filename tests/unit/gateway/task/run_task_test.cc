@@ -335,6 +335,12 @@ TEST_F(RunTaskTest, UnsafeEntriesAreLeftOutWithAWarning) {
   for (const std::string& warning : answer.warnings)
     warned = warned || warning.find("IDENTITY.md") != std::string::npos;
   EXPECT_TRUE(warned);
+  const std::string log = Log();
+  constexpr std::string_view kLine =
+      "WARN agent_entry_left_out agent=a1 message=\"agent entry 'IDENTITY.md' left out";
+  const std::size_t at = log.find(kLine);
+  EXPECT_NE(at, std::string::npos) << log;
+  EXPECT_EQ(log.find("agent_entry_left_out", at + kLine.size()), std::string::npos) << log;
 }
 
 TEST_F(RunTaskTest, AWayToTheAgentThatOthersMayWriteIsRefusedWithItsRemedy) {
