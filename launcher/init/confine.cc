@@ -102,7 +102,8 @@ Status DieBeforeInit() {
 }
 
 Status ApplyLimits(const Confinement& confinement) {
-  // Where whoever started this allows none at all, no process here may raise that.
+  // Where whoever started this allows none at all, no process here may raise that; the launcher has
+  // seen that no handler is asked then.
   uint64_t core = std::min(cell::kCoreBytes, TRY(sys::ResourceLimit(RLIMIT_CORE)));
   TRY(sys::SetResourceLimit(RLIMIT_CORE, core));
   if (confinement.nofile != 0) TRY(sys::SetResourceLimit(RLIMIT_NOFILE, confinement.nofile));

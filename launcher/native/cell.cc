@@ -109,6 +109,23 @@ Status CheckFileSizeLimit(uint64_t wanted) {
                     "started this raise it (LimitFSIZE= of a systemd unit)"));
 }
 
+// A job's core limit is 1 since the kernel asks a handler behind a pipe also where it is 0. A hard
+// limit of 0 can be raised by root alone, and here.
+Status CheckCoreLimit() {
+  constexpr char kPattern[] = "/proc/sys/kernel/core_pattern";
+  constexpr std::size_t kMaxPatternBytes = 4096;
+  if (TRY(sys::ResourceLimit(RLIMIT_CORE)) >= cell::kCoreBytes) return Ok();
+  if (sys::SetResourceLimit(RLIMIT_CORE, cell::kCoreBytes).ok()) return Ok();
+  if (!TRY(sys::ReadFile(AT_FDCWD, kPattern, kMaxPatternBytes)).starts_with('|')) return Ok();
+  return Error(
+      Kind::kUnsupported,
+      Text("the hard limit on core dumps here (RLIMIT_CORE, `ulimit -Hc`) is 0, with which "
+           "the kernel still gives a crash to the handler of ",
+           kPattern,
+           "; with 1 it does not: let whoever started this have 1 or more (LimitCORE= of a "
+           "systemd unit, `core` in limits.conf(5))"));
+}
+
 // Here, where the caller's own groups and capabilities still hold and no limit of the cell does.
 // The child makes its root meanwhile: nothing but taskcell-init has run in it before this is over.
 Status CheckRoot(const cell::CellPlan& plan, const OutsideIds& outside) {
@@ -241,6 +258,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   child.detached = orders.detached;
   child.outside = TRY(ChooseOutsideIds(orders.user_namespace, *orders.plan));
   TRY(CheckDescriptorLimit(orders.plan->limits.nofile, orders.stdio));
+  TRY(CheckCoreLimit());
   if (orders.plan->limits.file_bytes != 0) TRY(CheckFileSizeLimit(orders.plan->limits.file_bytes));
   child.init = orders.init;
   child.gate = orders.gate.get();

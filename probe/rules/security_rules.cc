@@ -112,8 +112,7 @@ void AddCorePattern(const HostFacts& facts, Report& report) {
                   {{std::string(kPath), pattern}}};
   if (pattern.starts_with('|') || pattern.starts_with('/'))
     finding.reason =
-        "core dumps go to the host; cells make none (RLIMIT_CORE is 1, which stops a handler too, "
-        "unless whoever starts them has a hard limit of 0)";
+        "core dumps go to the host; cells make none (RLIMIT_CORE is 1, which stops a handler too)";
   report.findings.push_back(std::move(finding));
 }
 

@@ -41,6 +41,12 @@ class Cells(Case):
             ran = self.launch(places.handed("taskcell-test"), *crash)
             self.assertEqual(ran.report["signal"], 6, ran.stderr)
             self.assertFalse(os.path.exists(seen))
+            # A caller who may have none cannot give a cell 1.
+            none = self.run_in(places.handed("taskcell-test"), "sh", "-c", 'ulimit -Hc 0; exec "$@"', "sh",
+                               LAUNCH, *LIMITS, "--", *crash)
+            self.assertEqual(none.returncode, 125, none.stderr)
+            self.assertIn("ulimit -Hc", none.stderr)
+            self.assertFalse(os.path.exists(seen))
         finally:
             with open("/proc/sys/kernel/core_pattern", "w", encoding="ascii") as pattern:
                 pattern.write(before)

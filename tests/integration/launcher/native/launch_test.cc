@@ -454,6 +454,36 @@ TEST_F(NativeLaunchTest, ALowerLimitOfTheCallerIsNamedWithItsValueAndTheWayOut) 
   }
 }
 
+bool SetCoreLimit(rlim_t value) {
+  const struct rlimit limit = {value, value};
+  return ::setrlimit(RLIMIT_CORE, &limit) == 0;
+}
+
+// In the lab root may raise it and a handler is there, too.
+TEST_F(NativeLaunchTest, AHardCoreLimitOfZeroIsRaisedByWhoMayAndElseRefusedWhereAHandlerIsAsked) {
+  const bool root_may = InChild([] { return SetCoreLimit(0) && SetCoreLimit(1) ? 0 : 1; }) == 0;
+  std::string pattern;
+  std::getline(std::ifstream("/proc/sys/kernel/core_pattern"), pattern);
+  RunOptions options;
+  options.in_child = [] {
+    if (!SetCoreLimit(0)) ::_exit(90);
+  };
+  const std::vector<std::string> show = {"--", "/bin/grep", "core", "/proc/self/limits"};
+  for (const bool is_root : {true, false}) {
+    const Outcome ran = is_root ? LaunchAsRoot(show, options) : Launch(show, options);
+    if (is_root && root_may) {
+      EXPECT_EQ(ran.status, 0) << ran.err;
+      EXPECT_THAT(ran.out, testing::ContainsRegex("Max core file size +1 +1 +bytes"));
+    } else if (pattern.starts_with('|')) {
+      EXPECT_EQ(ran.status, 125);
+      EXPECT_THAT(ran.err, HasSubstr("ulimit -Hc"));
+    } else {
+      EXPECT_EQ(ran.status, 0) << ran.err;
+      EXPECT_THAT(ran.out, testing::ContainsRegex("Max core file size +0 +0 +bytes"));
+    }
+  }
+}
+
 TEST_F(NativeLaunchTest, TheCallersSoftLimitOnDescriptorsIsNoneOfTheCell) {
   RunOptions options;
   options.in_child = [] {
