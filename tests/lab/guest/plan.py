@@ -65,8 +65,8 @@ _ALSO_WITH_BUSYBOX = ":".join([
     "*.NothingOfTheEnvironmentButTermComesIn", "*.ClosedStandardStreamsBecomeDevNull", "*.SignalsReachTheProgram",
     "*.AKilledLauncherLeavesNoProcessAndItsCgroupGoesWithTheNextRun"])
 
-# The guest has none.
-_READS_SOURCES = "OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker"
+# A guest has no sources and no npm.
+_ON_HOSTS_ONLY = "OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker:RealToolsTest.NpmPacksAndInstallsAProgram"
 
 _MINI = Variant(
     "unified",
@@ -75,7 +75,7 @@ _MINI = Variant(
         Program("lab_cgroup_truth"),
         Program("integration_launcher_cgroup"),
         Program("integration_probe_delegate", filter="DelegationTest.TheUser*"),
-        Program("integration_launcher_native", filter=_ALSO_WITH_BUSYBOX),
+        Program("integration_launcher_native", filter=_ALSO_WITH_BUSYBOX + "-GatewayModeTest.SigtermEndsItWhile*"),  # no FUSE
     ))
 
 VARIANTS = {
@@ -86,7 +86,7 @@ VARIANTS = {
         programs=_EVERYWHERE + _BRIEFLY_ON_EACH_FILE_SYSTEM + (
             Program("integration_launcher_cgroup", ("scope", "alice"), _WITHOUT_ROOT),
             Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
-            Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX + ":" + _READS_SOURCES),
+            Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX + ":" + _ON_HOSTS_ONLY),
             Program("degraded_native", filter="*CloneIntoCgroup*:*/LackTest.*Clone3*:*Openat2*"),
             Program("attack_weak_cell", ("handed", "taskcell-test"), "LiftedLimitsTest.*"),
             Program("attack_weak_cell", ("handed_bare", "taskcell-test"), "LiftedLimitsTest.*"),
@@ -98,14 +98,14 @@ VARIANTS = {
         "unified",
         programs=(_PROBE, *_ON_EACH_FILE_SYSTEM),
         checks=("test_attack.NamedAttacks", "test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
-                "test_probe.UnifiedDelegate", "test_engines.ProbedEngines", "test_tasks.Tasks",
+                "test_probe.UnifiedDelegate", "test_weight.BusyDisk", "test_engines.ProbedEngines", "test_tasks.Tasks",
                 "test_tasks.TaskRefusals")),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
         flavour="amd64",  # the cloud kernel has no x32
         programs=_EVERYWHERE + (_PROBE, Program("integration_seccomp", filter="LiveFilterTest.*"),
-                                Program("integration_launcher_native", filter="-" + _READS_SOURCES)),
+                                Program("integration_launcher_native", filter="-" + _ON_HOSTS_ONLY)),
         checks=("test_attack.NamedAttacks", "test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate", "test_demo.Demo")),
     "legacy": Variant(
         "legacy",

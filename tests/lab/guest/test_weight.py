@@ -38,7 +38,7 @@ def modprobe(*words):
     subprocess.run(["modprobe", *words], check=True)
 
 
-class IoWeight(Case):
+class WithADisk(Case):
     def setUp(self):
         super().setUp()
         modprobe("bfq")
@@ -61,6 +61,8 @@ class IoWeight(Case):
         self.device = DISK if named else f"nullb{(disk / 'index').read_text().strip()}"
         self.scheduler = pathlib.Path(f"/sys/block/{self.device}/queue/scheduler")
 
+
+class IoWeight(WithADisk):
     def weigh(self, place, *options):
         """What a cell's cgroup holds in its files of weights while the cell runs; the launcher's refusal instead."""
         running = subprocess.Popen([*place, LAUNCH, *LIMITS, *options, "--", "sh", "-c", "echo up; cat >/dev/null"],
@@ -105,6 +107,10 @@ class IoWeight(Case):
         for text in ("resource_limits_unenforced", "there is no io", "Delegate=cpu cpuset io memory pids"):
             self.assertIn(text, refused)
         self.assertIn("up\n", self.launch(places.scope("alice"), "echo", "up").stdout)
+
+
+class BusyDisk(WithADisk):
+    """What a weight does. It wants a machine that is not busy otherwise, so it is not part of every run."""
 
     def read_at_once(self, *weights):
         """How many blocks each of two cells reads of the disk at the same time."""
