@@ -21,14 +21,6 @@ bool IsToken(std::string_view text) {
 
 bool IsVisible(char c) { return c > ' ' && c < '\x7f'; }
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 // RFC 9110 OWS: space and tab only.
 std::string_view TrimBlanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

@@ -33,14 +33,6 @@ constexpr ProviderRow kProviders[] = {
 
 bool IsLowerAlnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 bool IsDottedAddress(std::string_view host) {
   std::vector<std::string_view> parts = Split(host, '.');
   return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view part) {

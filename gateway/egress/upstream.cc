@@ -15,14 +15,6 @@ namespace {
 
 constexpr long kReadBytes = 64L << 10;
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 struct SlistDeleter {
   void operator()(curl_slist* list) const {
     // The credential stands in one of them.
