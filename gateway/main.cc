@@ -6,8 +6,9 @@
 #include <exception>
 
 #include "gateway/api/gateway.h"
+#include "gateway/config/wiping_heap.h"
 #include "launcher/base/text.h"
-#include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
 
@@ -19,8 +20,7 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
 int Complain(std::string_view text, int status) {
-  // ignoring: nobody is left to be told
-  (void)taskcell::sys::WriteAll(STDERR_FILENO, taskcell::Text("taskcell-gateway: ", text, "\n"));
+  taskcell::sys::PrintMessage("taskcell-gateway", text);
   return status;
 }
 
@@ -60,6 +60,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  gateway::WipeWhatOpensslFrees();
   // Before anything else is opened: a descriptor of ours must never become 0 or 2.
   if (!taskcell::sys::FillStandardStreams().ok()) return kFailed;
   // A file that may not grow, or a reader that is gone, is a failed write like any other.

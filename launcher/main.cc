@@ -33,6 +33,8 @@ int Run(const Options& options) {
       return taskcell::native::RunForGateway(options);
     case Options::Mode::kSnapshot:
       return taskcell::native::SnapshotForGateway(options.snapshot_fd);
+    case Options::Mode::kFiles:
+      return taskcell::native::ReadForGateway(options.files_fd);
     case Options::Mode::kCheck:
       return taskcell::native::RunCheck(options);
     case Options::Mode::kRun:

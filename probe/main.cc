@@ -100,9 +100,12 @@ void AddMountsOptions(CLI::App& app, MountsOptions& options) {
   app.add_option("DIR", options.directories, "The directories (with --policy bind also files)")
       ->required();
   app.add_option("--policy", options.policy, "agent, strict (the default) or bind");
+  app.add_option("--unsafe-subtree", options.unsafe_subtree,
+                 "With --policy agent: prune (the default) or skip, as in config.toml");
   app.add_option("--owner", options.owner,
                  "The user who is to own everything (the caller; for root: who owns DIR)");
   app.add_flag("--cross-mounts", options.cross_mounts, "Walk what is mounted below as well");
+  app.add_flag("--xattrs", options.xattrs, "Ask every file for all its extended attributes");
   app.add_option("--max-entries", options.max_entries, "Look at no more entries of a directory");
   app.add_option("--timeout", options.timeout, "Take no longer: 250ms, 10s, 2m, 1h");
   app.add_option("--threads", options.threads, "Walk with so many threads");

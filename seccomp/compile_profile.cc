@@ -9,6 +9,7 @@
 
 #include "seccomp/call_numbers.h"
 #include "seccomp/filter_builder.h"
+#include "seccomp/never_allowed.h"
 #include "seccomp/profile.h"
 
 namespace taskcell::seccomp {
@@ -50,7 +51,9 @@ bool Compile(const std::string& json, std::ostream& out, std::string& error) {
          "#include \"seccomp/default_filter.h\"\n\nnamespace taskcell::seccomp {\nnamespace {\n\n";
   for (const Target& target : kTargets) {
     std::optional<Profile> profile = ParseProfile(json, target.go_name, error);
-    if (!profile || !CheckNames(*profile, error)) return false;
+    if (!profile) return false;
+    AddNeverAllowed(*profile);
+    if (!CheckNames(*profile, error)) return false;
     std::optional<std::vector<sock_filter>> code =
         BuildFilter(*profile, target.architecture, error);
     if (!code) return false;

@@ -20,9 +20,9 @@ struct LoadedProfile {
   std::vector<sock_filter> code;
 };
 
-// Loads a profile in Docker's JSON format (at most kMaxProfileBytes) for `architecture`. Nothing on
-// failure, with the reason for a person in `error`. What is refused: see ParseProfile and
-// BuildFilter.
+// Loads a profile in Docker's JSON format (at most kMaxProfileBytes) for `architecture`, with what
+// no profile may allow added (never_allowed.h). Nothing on failure, with the reason for a person in
+// `error`. What is refused: see ParseProfile and BuildFilter.
 std::optional<LoadedProfile> LoadProfile(std::string_view json, Architecture architecture,
                                          std::string& error);
 

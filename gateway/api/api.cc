@@ -26,8 +26,9 @@ constexpr unsigned kInternal = 500;
 constexpr unsigned kUnavailable = 503;
 
 unsigned StatusOf(const Error& error) {
-  constexpr std::array<std::pair<std::string_view, unsigned>, 3> kStatus = {
+  constexpr std::array<std::pair<std::string_view, unsigned>, 4> kStatus = {
       {{"queue_full", kTooMany},
+       {"too_many_scripts", kTooMany},
        {"gateway_stopping", kUnavailable},
        {"task_not_found", kNotFound}}};
   for (const auto& [code, status] : kStatus)
@@ -71,6 +72,41 @@ Result<Submission> ParseSubmission(const std::string& body) {
     submission.team_role = object.value("role", "");
     submission.require_cell = object.value("require_cell", false);
     return submission;
+  } catch (const nlohmann::json::exception& error) {
+    return bad(Text("the body is not JSON: ", error.what()));
+  }
+}
+
+Result<ScriptRequest> ParseScript(const std::string& body, const std::string& home) {
+  auto bad = [](std::string text) {
+    return Error(Kind::kUsage, std::move(text)).Coded("bad_request");
+  };
+  constexpr uint64_t kMillis = 1000;
+  ScriptRequest request;
+  request.home = home;
+  request.agent = "default";
+  try {
+    const nlohmann::json object = nlohmann::json::parse(body);
+    if (!object.is_object()) return bad("the body must be a JSON object");
+    for (const auto& [key, value] : object.items()) {
+      const bool is_number = key == "timeout_seconds";
+      if (!is_number && key != "language" && key != "code" && key != "stdin" && key != "agent")
+        return bad(Text("unknown member `", Printable(key),
+                        "`: language, code, stdin, timeout_seconds, agent"));
+      if (is_number ? !value.is_number_unsigned() : !value.is_string())
+        return bad(Text("`", key, "` must be a ", is_number ? "positive number" : "string"));
+    }
+    for (const char* key : {"language", "code"})
+      if (!object.contains(key)) return bad(Text("`", key, "` is missing"));
+    request.language = TRY(ParseLanguage(object["language"].get<std::string>()));
+    request.code = object["code"];
+    request.input = object.value("stdin", "");
+    request.agent = object.value("agent", request.agent);
+    const uint64_t seconds = object.value("timeout_seconds", kDefaultScriptSeconds);
+    if (seconds == 0 || seconds > kMaxScriptSeconds)
+      return bad(Text("`timeout_seconds` must be 1 to ", kMaxScriptSeconds));
+    request.timeout_ms = seconds * kMillis;
+    return request;
   } catch (const nlohmann::json::exception& error) {
     return bad(Text("the body is not JSON: ", error.what()));
   }
@@ -126,7 +162,9 @@ ApiAnswer Api::Answer(const ApiRequest& request) {
   const ApiAnswer wrong_method =
       Refusal(kMethodNotAllowed, "method_not_allowed", Text("not ", Printable(request.method)));
   if (path == "/v1/status") return is_get ? Status() : wrong_method;
-  if (path == "/v1/accounts") return is_get ? Accounts() : wrong_method;
+  if (path == "/v1/accounts") return is_get ? ListAccounts() : wrong_method;
+  if (path == "/v1/scripts") return is_post ? Script(request) : wrong_method;
+  if (path == "/metrics") return is_get ? Measure() : wrong_method;
   if (path == kTasks) {
     if (is_post) return Submit(request);
     return is_get ? List(request) : wrong_method;
@@ -240,10 +278,31 @@ ApiAnswer Api::Cancel(const std::string& id) {
   return {200, json.text(), {}};
 }
 
-ApiAnswer Api::Accounts() {
-  Result<std::string> accounts = accounts_();
+ApiAnswer Api::Script(const ApiRequest& request) {
+  Result<ScriptRequest> script = ParseScript(request.body, home_);
+  if (!script.ok()) return RefusalFor(script.error());
+  Result<ScriptAnswer> answer = scripts_.Run(script.value(), request.client_fd);
+  if (!answer.ok()) return RefusalFor(answer.error());
+  if (answer->code == "invalid_script") return Refusal(kBadRequest, answer->code, answer->message);
+  return {200, ScriptAnswerJson(answer.value()), {}};
+}
+
+ApiAnswer Api::ListAccounts() {
+  Result<std::vector<ListedAccount>> accounts = accounts_();
   if (!accounts.ok()) return RefusalFor(accounts.error());
-  return {200, std::move(accounts).value(), {}};
+  return {200, AccountsJson(accounts.value()), {}};
+}
+
+ApiAnswer Api::Measure() {
+  Result<Service::Load> load = service_.Measure();
+  if (!load.ok()) return RefusalFor(load.error());
+  Metrics::Now now;
+  now.running = load->running;
+  now.waiting = load->waiting;
+  // A configuration that cannot be read keeps nobody from the rest.
+  if (Result<std::vector<ListedAccount>> accounts = accounts_(); accounts.ok())
+    now.accounts = std::move(accounts).value();
+  return {200, service_.metrics().Text(now), {}, "text/plain; version=0.0.4"};
 }
 
 }  // namespace taskcell::gateway

@@ -2,9 +2,12 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "gateway/api/http_server.h"
+#include "gateway/api/scripts.h"
 #include "gateway/api/service.h"
+#include "gateway/task/account_list.h"
 #include "launcher/base/result.h"
 
 namespace taskcell::gateway {
@@ -19,11 +22,18 @@ namespace taskcell::gateway {
 //   GET  /v1/tasks/ID/events     server-sent events: state, log, and at last answer
 //   POST /v1/tasks/ID/cancel     {"was"}: the state it was in
 //   GET  /v1/accounts            all accounts, without their secrets
+//   POST /v1/scripts             {"language", "code", "stdin", "timeout_seconds", "agent"} -> what
+//                                became of the script, once it has ended; it ends with its client
+//   GET  /metrics                what it did and does, in Prometheus' text format
 class Api {
  public:
-  // `accounts` gives the body of /v1/accounts.
-  Api(Service& service, std::function<Result<std::string>()> accounts)
-      : service_(service), accounts_(std::move(accounts)) {}
+  using Accounts = std::function<Result<std::vector<ListedAccount>>()>;
+  // `home` is the path scripts are told.
+  Api(Service& service, Scripts& scripts, std::string home, Accounts accounts)
+      : service_(service),
+        scripts_(scripts),
+        home_(std::move(home)),
+        accounts_(std::move(accounts)) {}
 
   // In any thread.
   ApiAnswer Answer(const ApiRequest& request);
@@ -37,10 +47,14 @@ class Api {
   ApiAnswer Log(const std::string& id);
   ApiAnswer Events(const std::string& id);
   ApiAnswer Cancel(const std::string& id);
-  ApiAnswer Accounts();
+  ApiAnswer ListAccounts();
+  ApiAnswer Script(const ApiRequest& request);
+  ApiAnswer Measure();
 
   Service& service_;
-  std::function<Result<std::string>()> accounts_;
+  Scripts& scripts_;
+  std::string home_;
+  Accounts accounts_;
 };
 
 }  // namespace taskcell::gateway

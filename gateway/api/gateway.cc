@@ -16,6 +16,7 @@
 #include "gateway/api/api.h"
 #include "gateway/api/http_server.h"
 #include "gateway/api/instance.h"
+#include "gateway/api/scripts.h"
 #include "gateway/api/service.h"
 #include "gateway/api/service_manager.h"
 #include "gateway/config/taskcell_settings.h"
@@ -28,6 +29,7 @@
 #include "launcher/base/defer.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/process.h"
@@ -41,10 +43,11 @@ using Clock = std::chrono::steady_clock;
 // How often what could not be done is tried again.
 constexpr std::chrono::milliseconds kTick{1000};
 
-// One line for the journal. A failure is not told: nobody is left to be told.
-void Log(std::string_view line) {
-  (void)sys::WriteAll(STDERR_FILENO, Text("taskcell-gateway: ", Printable(line), "\n"));
-}
+// How long what is left to be told may take at the end.
+constexpr std::chrono::milliseconds kLastWordWait{5000};
+
+// One line for the journal.
+void Log(std::string_view line) { sys::PrintMessage("taskcell-gateway", Printable(line)); }
 
 // Of what has no bound that can be read the default holds: each task is refused for it by itself.
 uint64_t MaxConcurrent(const Home& home) {
@@ -60,6 +63,7 @@ void SweepOnce(const Home& home) {
   for (const std::string& id : report->containers) Log(Text("sweep: container ", id, ": removed"));
   for (const std::string& id : report->directories)
     Log(Text("sweep: run directory ", id, ": removed"));
+  for (const std::string& what : report->expired) Log(Text("sweep: ", what, ": removed"));
   for (const auto& [reason, count] : report->failures)
     Log(Text("sweep: cleanup_failed: ", reason, " (", count, ")"));
 }
@@ -131,13 +135,21 @@ Service::Skipper SkipperIn(HostSurroundings& host) {
   };
 }
 
+Scripts::Runner ScriptRunnerIn(HostSurroundings& host) {
+  return [&host](const ScriptRequest& request, int cancel_fd) {
+    Surroundings surroundings = host.For(cancel_fd);
+    return RunScript(request, surroundings);
+  };
+}
+
 // The one thread that drives everything, from the start to the last task.
 class Drive {
  public:
-  Drive(const Home& home, Service& service, Intake& intake, const ServiceManager& manager,
-        int termination_fd)
+  Drive(const Home& home, Service& service, Scripts& scripts, Intake& intake,
+        const ServiceManager& manager, int termination_fd)
       : home_(home),
         service_(service),
+        scripts_(scripts),
         intake_(intake),
         manager_(manager),
         termination_fd_(termination_fd) {}
@@ -157,14 +169,16 @@ class Drive {
   // Until nothing runs, or for as long as `drain`; a further signal ends it at once.
   void Drain(std::chrono::seconds drain) {
     service_.Stop();
-    manager_.Tell(Text("STOPPING=1\nSTATUS=", service_.Running(), " tasks run to their end"));
-    Log(Text("stopping: ", service_.Running(), " tasks run to their end, for at most ",
-             drain.count(), " s"));
+    scripts_.Stop();
+    manager_.Tell(Text("STOPPING=1\nSTATUS=", Running(), " tasks run to their end"));
+    Log(Text("stopping: ", Running(), " tasks run to their end, for at most ", drain.count(),
+             " s"));
     terminated_ = false;
     Until(Clock::now() + drain);
-    if (service_.Running() > 0) {
-      Log(Text(service_.Running(), " tasks are cancelled"));
+    if (Running() > 0) {
+      Log(Text(Running(), " tasks are cancelled"));
       service_.CancelAll();
+      scripts_.CancelAll();
       terminated_ = false;
       Until(Clock::now() + kCancelWait);
     }
@@ -172,12 +186,15 @@ class Drive {
   }
 
  private:
+  // Of scripts, which wake nobody when they end, it is looked at every tick.
   void Until(Clock::time_point deadline) {
-    while (service_.Running() > 0 && !terminated_ && Clock::now() < deadline) {
+    while (Running() > 0 && !terminated_ && Clock::now() < deadline) {
       TellOnce(service_.Dispatch(0));
-      if (service_.Running() > 0) Wait();
+      if (Running() > 0) Wait();
     }
   }
+
+  std::size_t Running() { return service_.Running() + scripts_.Running(); }
 
   void Wait() {
     std::array<struct pollfd, 2> entries = {
@@ -200,6 +217,7 @@ class Drive {
 
   const Home& home_;
   Service& service_;
+  Scripts& scripts_;
   Intake& intake_;
   const ServiceManager& manager_;
   int termination_fd_;
@@ -225,18 +243,22 @@ Status RunGateway(const GatewayOptions& options) {
   std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make());
   std::unique_ptr<Service> service = TRY(Service::Make(home, RunnerIn(*host), SkipperIn(*host)));
   std::unique_ptr<Intake> intake = TRY(Intake::Make(home));
-  Api api(*service, [&]() -> Result<std::string> {
-    return AccountsJson(TRY(ListAccounts(home, environment, std::time(nullptr))));
-  });
+  std::unique_ptr<Scripts> scripts =
+      TRY(Scripts::Make(ScriptRunnerIn(*host), [&home] { return MaxConcurrent(home); }));
+  Api api(*service, *scripts, home.path,
+          [&] { return ListAccounts(home, environment, std::time(nullptr)); });
   std::unique_ptr<HttpServer> server =
       TRY(HttpServer::Start(std::move(instance.listener),
                             [&api](const ApiRequest& request) { return api.Answer(request); }));
   manager.Tell("READY=1");
   Log(Text("serves ", home.path));
-  Drive drive(home, *service, *intake, manager, termination.get());
+  Drive drive(home, *service, *scripts, *intake, manager, termination.get());
   drive.Serve();
   drive.Drain(options.drain);
   service->EndWatches();
+  // What became of the tasks is on its way to whoever waits for them; to be cut off by one that
+  // does not read it.
+  if (!service->AwaitWatches(kLastWordWait)) Log("somebody did not take what became of a task");
   server.reset();
   Log("stopped");
   if (service->Running() == 0) return Ok();

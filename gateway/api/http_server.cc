@@ -27,11 +27,14 @@ struct Stream {
   std::string rest;
 };
 
-bool IsOwnUser(MHD_Connection* connection) {
+int SocketOf(MHD_Connection* connection) {
   const MHD_ConnectionInfo* info =
       ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  if (info == nullptr) return false;
-  Result<struct ucred> peer = sys::PeerCredentials(info->connect_fd);
+  return info == nullptr ? -1 : info->connect_fd;
+}
+
+bool IsOwnUser(MHD_Connection* connection) {
+  Result<struct ucred> peer = sys::PeerCredentials(SocketOf(connection));
   return peer.ok() && peer->uid == ::geteuid();
 }
 
@@ -87,11 +90,11 @@ MHD_Result Send(MHD_Connection* connection, ApiAnswer answer) {
     if (response != nullptr) (void)stream.release();  // the response frees it
     return Queue(connection, answer.status, response, "text/event-stream");
   }
-  answer.body += "\n";
+  if (!answer.body.ends_with('\n')) answer.body += "\n";
   return Queue(connection, answer.status,
                ::MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),
                                                  MHD_RESPMEM_MUST_COPY),
-               "application/json");
+               answer.type.c_str());
 }
 
 MHD_Result TakeQuery(void* state, MHD_ValueKind /*kind*/, const char* key, const char* value) {
@@ -135,7 +138,7 @@ struct HttpCallbacks {
                          const char* method, const char* data, std::size_t* size, void** state) {
     auto* exchange = static_cast<Exchange*>(*state);
     if (exchange == nullptr) {
-      *state = new Exchange{{method, url, {}, {}}, false};
+      *state = new Exchange{{method, url, {}, {}, SocketOf(connection)}, false};
       if (!IsOwnUser(connection))
         return Send(connection, Refusal(MHD_HTTP_FORBIDDEN, "forbidden",
                                         "only the gateway's own user may ask it"));
@@ -158,7 +161,16 @@ struct HttpCallbacks {
     // Its return value counts what was visited.
     (void)::MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, TakeQuery,
                                       &exchange->request);
-    return Send(connection, server.handle_(exchange->request));
+    // While the answer is made the client has nothing to say; from then on its time runs again.
+    SetIdleTime(connection, 0);
+    ApiAnswer answer = server.handle_(exchange->request);
+    SetIdleTime(connection, server.idle_seconds_);
+    return Send(connection, std::move(answer));
+  }
+
+  // ignoring: it fails for no connection of this daemon's, and then the time before holds
+  static void SetIdleTime(MHD_Connection* connection, unsigned seconds) {
+    (void)::MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
   }
 
   static MHD_Result SendTooBig(MHD_Connection* connection) {
@@ -174,15 +186,16 @@ ApiAnswer Refusal(unsigned status, std::string_view code, std::string_view messa
   return {status, json.text(), {}};
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::Start(UniqueFd listener, Handler handle) {
-  std::unique_ptr<HttpServer> server(new HttpServer(std::move(handle)));
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(UniqueFd listener, Handler handle,
+                                                      unsigned idle_seconds) {
+  std::unique_ptr<HttpServer> server(new HttpServer(std::move(handle), idle_seconds));
   server->daemon_ = ::MHD_start_daemon(
       MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC,
       0, nullptr, nullptr, &HttpCallbacks::OnRequest, server.get(), MHD_OPTION_LISTEN_SOCKET,
       listener.get(), MHD_OPTION_NOTIFY_COMPLETED, &HttpCallbacks::OnDone, server.get(),
       MHD_OPTION_NOTIFY_CONNECTION, &HttpCallbacks::OnConnection, server.get(),
       MHD_OPTION_CONNECTION_LIMIT, kMaxApiConnections + kSpareApiConnections,
-      MHD_OPTION_CONNECTION_TIMEOUT, kApiIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       kMaxApiHeaderBytes, MHD_OPTION_THREAD_STACK_SIZE, kStackBytes, MHD_OPTION_END);
   if (server->daemon_ == nullptr)
     return Error(Kind::kSystem,

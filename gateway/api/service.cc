@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 
@@ -118,7 +119,10 @@ Result<std::optional<TaskState>> Service::Cancel(const std::string& id) {
   std::lock_guard ledger_lock(ledger_mutex_);
   const std::optional<TaskRow> row = TRY(ledger_.Task(id));
   if (!row.has_value()) return std::optional<TaskState>();
-  const bool waited = TRY(ledger_.CancelWaiting(id, UnixMilliseconds()));
+  const int64_t now_ms = UnixMilliseconds();
+  const bool waited = TRY(ledger_.CancelWaiting(id, now_ms));
+  if (waited)
+    metrics_.Count({TaskState::kCancelled, "stopped", now_ms - row->accepted_ms, 0}, TaskUsage());
   std::lock_guard lock(mutex_);
   if (waited) Touch(id);
   auto live = live_.find(id);
@@ -137,8 +141,7 @@ Result<std::optional<TaskView>> Service::Find(const std::string& id) {
   if (!row.has_value()) return std::optional<TaskView>();
   TaskView view;
   view.runs = TRY(ledger_.Runs(id));
-  view.answer = TRY(ledger_.Answer(id));
-  if (view.answer.empty() && IsFinal(row->state)) view.answer = AnswerJson(AnswerOfRow(*row));
+  view.answer = TRY(LaterAnswer(ledger_, *row));
   view.row = *std::move(row);
   return std::optional<TaskView>(std::move(view));
 }
@@ -251,13 +254,16 @@ void Service::Run(const ClaimedTask& task, Live& live) {
   answer.by_gateway = true;
   for (const std::string& warning : answer.warnings) Note(id, live, Text("warning: ", warning));
   Note(id, live, answer.ok() ? "done" : Text(answer.code, ": ", answer.message));
-  answer.receipt_json.clear();  // it is on disk: the answer names it
+  if (!answer.ran_on_host) answer.receipt_json.clear();  // it is on disk: the answer names it
   TaskEnd end;
   end.state = StateFor(answer);
   end.code = answer.code;
   end.message = answer.message;
   end.ended_ms = UnixMilliseconds();
   end.answer = AnswerJson(answer);
+  metrics_.Count({end.state, end.code, task.row.started_ms - task.row.accepted_ms,
+                  std::max<int64_t>(end.ended_ms - task.row.started_ms, 1)},
+                 answer.usage);
   {
     std::lock_guard lock(mutex_);
     end.log = live.log;
@@ -321,6 +327,11 @@ void Service::EndWatches() {
   changed_.notify_all();
 }
 
+bool Service::AwaitWatches(std::chrono::milliseconds wait) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, wait, [this] { return watches_.empty(); });
+}
+
 std::unique_ptr<TaskWatch> Service::Watch(const std::string& id) {
   std::unique_ptr<TaskWatch> watch(new TaskWatch(*this, id));
   std::lock_guard lock(mutex_);
@@ -336,6 +347,7 @@ TaskWatch::~TaskWatch() {
   for (auto at = first; at != last; ++at) {
     if (at->second != this) continue;
     service_.watches_.erase(at);
+    service_.changed_.notify_all();
     return;
   }
 }

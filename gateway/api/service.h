@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "gateway/api/metrics.h"
 #include "gateway/config/home.h"
 #include "gateway/config/task_kind.h"
 #include "gateway/ledger/ledger.h"
@@ -86,6 +87,7 @@ class Service {
     bool accepting = true;
   };
   Result<Load> Measure();
+  const Metrics& metrics() const { return metrics_; }
 
   // ---- For the one thread that drives it.
 
@@ -100,6 +102,9 @@ class Service {
   void CancelAll();
   // Every watch ends.
   void EndWatches();
+  // Waits until no watch is left: until each that ended was told what there is to tell. False where
+  // one is left after `wait`.
+  bool AwaitWatches(std::chrono::milliseconds wait);
 
  private:
   friend class TaskWatch;
@@ -129,6 +134,8 @@ class Service {
   UniqueFd wake_;
   std::mutex ledger_mutex_;  // taken before mutex_ where both are held
   Ledger ledger_;
+
+  Metrics metrics_;
 
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;

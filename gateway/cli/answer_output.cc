@@ -10,6 +10,7 @@ namespace {
 // What a terminal or a log gets of an answer, beside the reply.
 void Explain(const TaskAnswer& answer) {
   for (const std::string& warning : answer.warnings) Tell(Text("warning: ", Printable(warning)));
+  if (!answer.export_path.empty()) Tell(Text("exported: ", Printable(answer.export_path)));
   if (answer.step_limit) Tell("the step limit was reached: this is the last text before it");
   if (answer.ok()) return;
   Tell(Text(answer.code, ": ", Printable(answer.message)));

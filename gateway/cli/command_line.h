@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gateway/cli/run_command.h"
+#include "gateway/cli/script_command.h"
 
 namespace taskcell::gateway {
 
@@ -21,15 +23,25 @@ struct CommandLine {
     kCancel,
     kLogs,
     kAccounts,
+    kScript,
+    kMcp,
+    kAuditVerify,
+    kImageCheck,
+    kImagePull,
+    kShell,
     kPrint,   // `text`: what --help and --version say
     kRefuse,  // `text`: what is wrong with it
   };
   What what = What::kRefuse;
   RunOptions options;
-  bool all = false;                // kPs
-  std::string task;                // kShow, kCancel, kLogs
-  bool dry_run = false;            // kSweep
-  std::string team_gate = "auto";  // kTeamGate
+  ScriptOptions script;              // kScript
+  bool all = false;                  // kPs
+  std::string image;                 // kImageCheck, kImagePull; empty: the configured one
+  std::string task;                  // kShow, kCancel, kLogs
+  bool dry_run = false;              // kSweep
+  bool hostile = false;              // kDoctor
+  std::vector<std::string> attacks;  // kDoctor, with `hostile`: payloads or topics; empty: all
+  std::string team_gate = "auto";    // kTeamGate
   std::string text;
 };
 

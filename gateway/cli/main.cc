@@ -1,15 +1,22 @@
 // taskcell: the command line client.
 #include <exception>
 
+#include "gateway/cli/audit_command.h"
 #include "gateway/cli/command_line.h"
 #include "gateway/cli/config_command.h"
 #include "gateway/cli/doctor_command.h"
+#include "gateway/cli/hostile_command.h"
+#include "gateway/cli/image_command.h"
+#include "gateway/cli/mcp_command.h"
 #include "gateway/cli/output.h"
 #include "gateway/cli/queue_command.h"
 #include "gateway/cli/run_command.h"
+#include "gateway/cli/script_command.h"
+#include "gateway/cli/shell_command.h"
 #include "gateway/cli/sweep_command.h"
 #include "gateway/cli/tasks_command.h"
 #include "gateway/cli/team_gate_command.h"
+#include "gateway/config/wiping_heap.h"
 #include "launcher/sys/self.h"
 
 namespace {
@@ -29,7 +36,8 @@ int Main(int argc, char** argv) {
     case gateway::CommandLine::What::kConfigCheck:
       return gateway::ConfigCheckCommand(options.home, options.json);
     case gateway::CommandLine::What::kDoctor:
-      return gateway::DoctorCommand(options.home, options.json);
+      return line.hostile ? gateway::HostileCommand(options.home, line.attacks, options.json)
+                          : gateway::DoctorCommand(options.home, options.json);
     case gateway::CommandLine::What::kPs:
       return gateway::PsCommand(options.home, line.all, options.json);
     case gateway::CommandLine::What::kShow:
@@ -46,6 +54,18 @@ int Main(int argc, char** argv) {
       return gateway::LogsCommand(options.home, line.task, options.json);
     case gateway::CommandLine::What::kAccounts:
       return gateway::AccountsCommand(options.home, options.json);
+    case gateway::CommandLine::What::kScript:
+      return gateway::ScriptCommand(line.script);
+    case gateway::CommandLine::What::kMcp:
+      return gateway::McpCommand(options.home, options.agent);
+    case gateway::CommandLine::What::kAuditVerify:
+      return gateway::AuditVerifyCommand(options.home, options.json);
+    case gateway::CommandLine::What::kImageCheck:
+      return gateway::ImageCheckCommand(options.home, line.image, options.json);
+    case gateway::CommandLine::What::kImagePull:
+      return gateway::ImagePullCommand(options.home, line.image, options.json);
+    case gateway::CommandLine::What::kShell:
+      return gateway::ShellCommand(options.home, options.agent);
     case gateway::CommandLine::What::kRun:
       break;
   }
@@ -56,6 +76,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   constexpr int kUsage = 2;
+  gateway::WipeWhatOpensslFrees();
   taskcell::Status streams = taskcell::sys::PrepareStreams();
   if (!streams.ok()) {
     gateway::Tell(streams.error().text);

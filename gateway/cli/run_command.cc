@@ -77,6 +77,7 @@ Result<TaskRequest> RequestOf(const RunOptions& options) {
   request.agent = options.agent;
   request.team_role = options.role;
   request.require_cell = options.require_cell;
+  request.inputs = options.inputs;
   if (!options.path.empty()) request.kind = TRY(ParseTaskKind(options.path));
   TRY(CheckTeamRole(options.role));
   return request;
@@ -92,8 +93,11 @@ Result<TaskAnswer> Run(const RunOptions& options, std::string& home_path) {
   Result<std::string> home = ChooseHome(options.home, ProcessEnvironment());
   if (!home.ok()) return std::move(home).error().Coded("workspace_failed");
   home_path = home.value();
-  std::optional<TaskAnswer> answer = TRY(RunByGateway(home_path, request, cancel.get()));
-  if (answer.has_value()) return *std::move(answer);
+  // A path means what it means to this process, now: it is not handed on.
+  if (request.inputs.empty()) {
+    std::optional<TaskAnswer> answer = TRY(RunByGateway(home_path, request, cancel.get()));
+    if (answer.has_value()) return *std::move(answer);
+  }
   std::unique_ptr<HostSurroundings> host = TRY(HostSurroundings::Make());
   Surroundings surroundings = host->For(cancel.get());
   surroundings.report_progress = TerminalReport();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace taskcell::gateway {
 
@@ -12,7 +13,8 @@ struct RunOptions {
   std::string path;    // what asks for it, a TaskKind; empty: a person, as the bus does
   std::string role;    // of a team, that a goal round asks for
   bool require_cell = false;
-  bool wait = false;  // submit
+  std::vector<std::string> inputs;  // run: what the cell sees at /input
+  bool wait = false;                // submit
   bool json = false;
 };
 

@@ -27,6 +27,7 @@ std::string ListOf(const SweepReport& report, bool dry_run) {
     list += Text("container ", id, ": ", removed, "\n");
   for (const std::string& id : report.directories)
     list += Text("run directory ", id, ": ", removed, "\n");
+  for (const std::string& what : report.expired) list += Text(what, ": ", removed, "\n");
   return list;
 }
 
@@ -45,6 +46,7 @@ std::string SweepJson(const SweepReport& report) {
   PutIds(json, "interrupted", report.interrupted);
   PutIds(json, "containers", report.containers);
   PutIds(json, "directories", report.directories);
+  PutIds(json, "expired", report.expired);
   PutIds(json, "notes", report.notes);
   json.Key("failures").Open('{');
   for (const auto& [reason, count] : report.failures) json.Key(reason).Unsigned(count);

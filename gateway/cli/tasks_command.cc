@@ -11,6 +11,7 @@
 #include "gateway/ledger/ledger.h"
 #include "gateway/ledger/task_json.h"
 #include "gateway/task/answer_json.h"
+#include "gateway/task/task_record.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 
@@ -94,7 +95,7 @@ Result<std::string> Show(const std::string& home_option, const std::string& id, 
   if (!ledger.has_value()) return Error(Kind::kSystem, "no task ever ran in this home");
   TaskRow task = TRY(FindTask(*ledger, id));
   std::vector<RunRow> runs = TRY(ledger->Runs(task.id));
-  const std::string answer = TRY(ledger->Answer(task.id));
+  const std::string answer = TRY(LaterAnswer(*ledger, task));
   if (!json) return TextOf(task, runs, answer, home);
   JsonText text;
   text.Open('{');

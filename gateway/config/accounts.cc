@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,9 @@
 #include <optional>
 #include <utility>
 
+#include "gateway/config/document_file.h"
 #include "gateway/config/home.h"
+#include "gateway/config/oauth_document.h"
 #include "gateway/config/secret.h"
 #include "gateway/config/table_reader.h"
 #include "launcher/base/text.h"
@@ -43,33 +44,35 @@ constexpr std::array<Provider, 11> kProviders = {{
     {"qwen", {"DASHSCOPE_API_KEY", "QWEN_API_KEY"}},
 }};
 
-bool SameIgnoringCase(const std::string& a, const std::string& b) {
-  return a.size() == b.size() && ::strncasecmp(a.c_str(), b.c_str(), a.size()) == 0;
-}
+struct FoundSecret {
+  SecretText text;
+  std::string file;  // that holds it alone; empty: it stands somewhere else
+};
 
 // Reads secrets of one home: the key file is opened when the first encrypted value asks for it.
 class SecretReader {
  public:
-  SecretReader(int home_fd, const Environment& environment)
-      : home_fd_(home_fd), environment_(environment) {
+  SecretReader(int home_fd, const Environment& environment, TokenEndpoints endpoints)
+      : home_fd_(home_fd), environment_(environment), endpoints_(std::move(endpoints)) {
     Result<UniqueFd> file = sys::OpenAt2(home_fd, "config.toml", O_PATH, sys::kResolveBeneath);
     readable_by_others_ = file.ok() && OthersMayRead(file->get());
   }
 
-  Result<std::string> Encrypted(const std::string& value) {
+  Result<FoundSecret> Encrypted(const std::string& value) {
     if (!key_.has_value()) key_ = ReadKeyfile(home_fd_);
     if (!key_->ok()) return key_->error();
-    std::string plain = TRY(Decrypt(value, key_->value()));
+    const SecretText plain = TRY(Decrypt(value, key_->value()));
     return Plain(plain);
   }
 
-  Result<std::string> Plain(std::string_view value) const {
-    if (IsSecretReference(value)) return ResolveReference(value, environment_);
-    return std::string(Trim(value));
+  Result<FoundSecret> Plain(std::string_view value) const {
+    if (IsSecretReference(value))
+      return FoundSecret{TRY(ResolveReference(value, environment_)), FileOfReference(value)};
+    return FoundSecret{SecretText(Trim(value)), ""};
   }
 
   // A value that stands in config.toml as it is.
-  Result<std::string> FromFile(std::string_view value) const {
+  Result<FoundSecret> FromFile(std::string_view value) const {
     if (readable_by_others_ && !IsSecretReference(value))
       return Error(Kind::kConfig,
                    "it stands as plain text in config.toml, which others may read: chmod 600 "
@@ -77,22 +80,61 @@ class SecretReader {
     return Plain(value);
   }
 
+  TokenEndpoint EndpointOf(std::string_view provider) const {
+    auto found = endpoints_.find(provider);
+    return found == endpoints_.end() ? TokenEndpoint() : found->second;
+  }
+
  private:
   bool readable_by_others_ = false;
   int home_fd_;
   const Environment& environment_;
-  std::optional<Result<std::string>> key_;
+  TokenEndpoints endpoints_;
+  std::optional<Result<SecretText>> key_;
 };
 
 // Keeps the secret, or the reason why it is none: `name` is where it stands.
-void Keep(std::string secret, std::string_view name, Account& account) {
+void Keep(SecretText secret, std::string_view name, Account& account) {
   const std::string_view wrong = WhyNoToken(secret);
   if (wrong.empty()) {
     account.secret = std::move(secret);
     return;
   }
-  ::explicit_bzero(secret.data(), secret.size());
   account.unavailable = Text(name, " ", wrong);
+}
+
+// Why the login of a document can't be renewed; empty when it can.
+std::string WhyNotRenewed(const OauthDocument& document, const Account& account,
+                          const OauthLogin& login) {
+  if (document.refresh_token.empty()) return "its document holds no refresh token: sign in anew";
+  if (login.file.empty())
+    return "a renewed one can only take its place in a file of its own: store the document there "
+           "and name it by secret://file//absolute/path";
+  if (login.endpoint.url.empty())
+    return Text("[taskcell.oauth.", account.provider,
+                "] does not say where to renew it (token_endpoint, client_id)");
+  Result<DocumentFile> file = DocumentFile::Pin(login.file);
+  return file.ok() ? "" : Text("a renewed one can't take its place: ", file.error().text);
+}
+
+// A document is usable while its token lasts, and as long as that can be renewed.
+void KeepDocument(FoundSecret found, std::string_view name, const SecretReader& secrets,
+                  Account& account) {
+  Result<OauthDocument> document = ReadOauthDocument(found.text, account.provider);
+  if (!document.ok()) {
+    account.unavailable = Text(name, " holds a credential document ", document.error().text);
+    return;
+  }
+  OauthLogin login;
+  login.expires_at = document->expires_at;
+  login.account = document->account;
+  login.file = std::move(found.file);
+  login.endpoint = secrets.EndpointOf(account.provider);
+  login.not_renewed = WhyNotRenewed(document.value(), account, login);
+  if (!login.CanBeRenewed() && login.expires_at <= ::time(nullptr) + kTokenSlackSeconds)
+    account.unavailable = Text(name, " holds a login that has ended, and ", login.not_renewed);
+  if (account.unavailable.empty()) account.secret = std::move(document->access_token);
+  account.login = std::move(login);
 }
 
 // Fills in the secret from the first of `encrypted` and `plain` keys that is set, or the reason why
@@ -107,13 +149,15 @@ Status ReadSecret(const TableReader& reader, SecretReader& secrets, Account& acc
       value = Trim(value);
       if (value.empty()) continue;
       if (!is_encrypted && only_references && !IsSecretReference(value)) continue;
-      Result<std::string> secret =
+      Result<FoundSecret> secret =
           is_encrypted ? secrets.Encrypted(value) : secrets.FromFile(value);
       if (!secret.ok()) {
         account.unavailable = Text(key, ": ", secret.error().text);
-        return Ok();
+      } else if (account.type == AccountType::kOauth && IsOauthDocument(secret->text)) {
+        KeepDocument(std::move(secret).value(), key, secrets, account);
+      } else {
+        Keep(std::move(secret->text), key, account);
       }
-      Keep(std::move(secret).value(), key, account);
       return Ok();
     }
   }
@@ -151,6 +195,19 @@ Status ReadOauth(const TableReader& reader, SecretReader& secrets, Account& acco
   return Ok();
 }
 
+// An account of 0 is never used.
+Status ReadBudget(const TableReader& reader, Account& account) {
+  constexpr std::string_view kKey = "monthly_budget_cents";
+  if (account.type == AccountType::kApiKey) account.budget_cents = kDefaultBudgetCents;
+  const ConfigValue* value = reader.Find(kKey);
+  if (value == nullptr) return Ok();
+  const bool fits = value->type == ConfigValue::Type::kInteger && value->integer >= 0 &&
+                    static_cast<uint64_t>(value->integer) <= kMaxBudgetCents;
+  if (!fits) return reader.Complain(kKey, Text("must be an integer, 0 to ", kMaxBudgetCents));
+  account.budget_cents = static_cast<uint64_t>(value->integer);
+  return Ok();
+}
+
 Result<Account> ReadAccount(const ConfigValue& table, SecretReader& secrets) {
   TableReader reader(&table, "[accounts]");
   Account account;
@@ -172,6 +229,7 @@ Result<Account> ReadAccount(const ConfigValue& table, SecretReader& secrets) {
       return reader.Complain("priority", "must be an integer");
     account.priority = priority->integer;
   }
+  TRY(ReadBudget(reader, account));
   if (account.type == AccountType::kOauth) {
     TRY(ReadOauth(reader, secrets, account));
   } else {
@@ -204,7 +262,7 @@ Account FromEnvironment(std::string id, std::string_view provider, AccountType t
   account.provider = provider;
   account.type = type;
   account.priority = priority;
-  Keep(std::string(Trim(Lookup(environment, variable))), variable, account);
+  Keep(SecretText(Trim(Lookup(environment, variable))), variable, account);
   return account;
 }
 
@@ -250,7 +308,7 @@ void AddEnvironment(const Environment& environment, std::vector<Account>& accoun
 
 Result<std::vector<Account>> Load(const ConfigValue& config, int home_fd,
                                   const Environment& environment) {
-  SecretReader secrets(home_fd, environment);
+  SecretReader secrets(home_fd, environment, TRY(ReadTokenEndpoints(config)));
   std::vector<Account> accounts = TRY(ReadConfigured(config, secrets));
   if (accounts.empty()) TRY(AddApiTable(config, secrets, accounts));
   bool inherit = true;
@@ -262,45 +320,14 @@ Result<std::vector<Account>> Load(const ConfigValue& config, int home_fd,
   return accounts;
 }
 
-bool InPool(const Account& account, const std::vector<std::string>& pool) {
-  if (pool.empty()) return true;
-  auto named = [&](const std::string& name) {
-    return !name.empty() && std::any_of(pool.begin(), pool.end(), [&](const std::string& entry) {
-      return SameIgnoringCase(entry, name);
-    });
-  };
-  return named(account.id) || named(account.label) ||
-         std::any_of(account.tags.begin(), account.tags.end(), named);
-}
-
-// What the guide's table says this family takes.
-std::string Accepted(const AccountWish& wish) {
-  if (wish.family == "claude")
-    return "an Anthropic API key, or an OAuth account with a stored token (`claude setup-token`); "
-           "an account that only lives in the host keychain cannot enter the container";
-  if (wish.family == "codex") return "an OpenAI API key";
-  if (wish.family == "antigravity") return "a Gemini API key";
-  return Text("an API key account of provider `", Printable(wish.provider), "`");
-}
-
-bool IsKnown(std::string_view provider) {
-  return std::any_of(kProviders.begin(), kProviders.end(),
-                     [&](const Provider& known) { return known.id == provider; });
-}
-
-// Why this account does not do; empty when it does.
-std::string Unfit(const Account& account, const AccountWish& wish) {
-  if (account.provider != wish.provider)
-    return Text("its provider `", Printable(account.provider), "` is not known");
-  if (!account.unavailable.empty()) return account.unavailable;
-  if (account.type == AccountType::kOauth && !wish.oauth_token)
-    return "an OAuth account; this runtime needs an API key in this version of taskcell";
-  return "";
-}
-
 }  // namespace
 
-std::string Account::Fingerprint() const { return ShortDigest(Text("account ", id, " ", secret)); }
+std::string FingerprintOf(std::string_view id, std::string_view secret) {
+  const SecretText both = SecretText::Take(Text("account ", id, " ", secret));
+  return ShortDigest(both);
+}
+
+std::string Account::Fingerprint() const { return FingerprintOf(id, secret); }
 
 std::vector<std::string_view> KeyVariables(std::string_view provider) {
   std::vector<std::string_view> names;
@@ -317,30 +344,6 @@ Result<std::vector<Account>> LoadAccounts(const ConfigValue& config, int home_fd
   Result<std::vector<Account>> accounts = Load(config, home_fd, environment);
   if (accounts.ok()) return accounts;
   return std::move(accounts).error().Coded(kInvalidConfig);
-}
-
-Result<std::vector<Account>> FittingAccounts(const std::vector<Account>& accounts,
-                                             const AccountWish& wish) {
-  constexpr int kMaxReasons = 4;
-  std::vector<Account> fitting;
-  std::string passed_over;
-  int reasons = 0;
-  for (const Account& account : accounts) {
-    const bool may_be_meant = account.provider == wish.provider || !IsKnown(account.provider);
-    if (!may_be_meant || !InPool(account, wish.pool)) continue;
-    std::string why = Unfit(account, wish);
-    if (why.empty()) {
-      fitting.push_back(account);
-    } else if (reasons++ < kMaxReasons) {
-      passed_over += Text("; account `", Printable(account.id), "`: ", why);
-    }
-  }
-  if (!fitting.empty()) return fitting;
-  return Error(Kind::kConfig,
-               Text("no account can run `", wish.family, "` inside the sandbox; it needs ",
-                    Accepted(wish), passed_over,
-                    wish.pool.empty() ? "" : "; only the agent's account_pool counts"))
-      .Coded("no_account");
 }
 
 }  // namespace taskcell::gateway

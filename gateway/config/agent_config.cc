@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::string_view kInvalidConfig = "invalid_config";
 constexpr std::size_t kShownHostBytes = 280;
-constexpr std::string_view kNotYet = "is not supported by this version of taskcell; remove it";
 
 Status ReadIdentity(const ConfigValue& document, AgentConfig& config) {
   TableReader agent(TRY(FindTable(document, {"agent"})), "agent");
@@ -93,7 +92,7 @@ Status ReadAllowHosts(const TableReader& own, AgentConfig& config) {
 Status ReadOwnKeys(const ConfigValue& document, AgentConfig& config) {
   TableReader own(TRY(FindTable(document, {"taskcell"})), "taskcell");
   TRY(own.CheckKeys({"allow_hosts", "export", "limits"}));
-  if (own.Find("export") != nullptr) return own.Complain("export", kNotYet);
+  TRY(own.Boolean("export", config.exports));
   TRY(ReadAllowHosts(own, config));
   TableReader limits(TRY(FindTable(document, {"taskcell", "limits"})), "taskcell.limits");
   TRY(limits.CheckKeys({"memory_bytes", "pids", "cpu_millis", "max_turns"}));

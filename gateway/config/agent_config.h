@@ -42,6 +42,7 @@ struct AgentConfig {
   std::vector<std::string> denied_tools;    // sorted, unique; "computer" unless computer_use
   LimitOverrides limits;
   std::vector<AllowedHost> allow_hosts;  // [taskcell] allow_hosts: beside the provider; no other
+  bool exports = false;                  // [taskcell] export: files a job leaves outlive its cell
 };
 
 // Reads a parsed agent.toml; kConfig with the code invalid_config for a wrong type. Keys that
@@ -57,7 +58,9 @@ struct Agent {
 };
 
 // Finds the agent whose [agent] name is `name` ("default": the one whose role is main) below
-// <home>/agents; directories that begin with '_' or '.' are not agents. Where
+// <home>/agents; directories that begin with '_' or '.' are not agents. A directory called `name`
+// whose agent it is settles it, and no other is read; else the last one wins, with a warning, and
+// one that takes longer than kHastyLimit counts only where no other has the agent. Where
 // <home>/agent_resolved/<name>.toml exists it replaces agent.toml. Error codes: agent_not_found;
 // invalid_config when the directory of that name holds an agent.toml that cannot be used;
 // agent_dir_unmountable when the directory is no real directory.

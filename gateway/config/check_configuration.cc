@@ -69,7 +69,7 @@ void CheckRotation(const ConfigValue& config, Problems& problems) {
 // The settings, where they can be read: agents are measured against them.
 std::optional<SandboxSettings> CheckMain(const Home& home, const Environment& environment,
                                          Problems& problems) {
-  Result<ConfigValue> config = ReadToml(home.fd.get(), kConfigFile, kConfigFile);
+  Result<ConfigValue> config = ReadToml(*home.files, home.fd.get(), kConfigFile, kConfigFile);
   if (!config.ok() && config.error().err == ENOENT) {
     problems.Warn(kConfigFile, "there is none: every setting has its default");
     config = ConfigValue();
@@ -111,7 +111,7 @@ void CheckAgents(const Home& home, const std::optional<SandboxSettings>& setting
     auto [other, is_new] = names.emplace(agent.config->name, agent.directory_name);
     if (!is_new)
       problems.Warn(file, Text("agents/", other->second, " is agent `", agent.config->name,
-                               "` as well; the later directory is used"));
+                               "` as well; the directory of that name is used, else the last"));
     SandboxSettings limits = settings.value_or(DefaultSandboxSettings());
     Status lowered = LowerLimits(agent.config->limits, limits);
     if (settings.has_value() && !lowered.ok()) problems.Fatal(file, lowered.error().text);

@@ -11,6 +11,7 @@
 #include "launcher/mounts/ancestors.h"
 #include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
+#include "probe/cells/program.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -36,7 +37,7 @@ Result<std::string> ChooseHome(const std::string& option, const Environment& env
   return own;
 }
 
-Result<Home> OpenHome(const std::string& path) {
+Result<Home> OpenHome(const std::string& path, std::shared_ptr<mounts::FileReader> files) {
   Result<mounts::PinnedPath> pinned = mounts::PinTrustedPath(path, mounts::TrustIn(::geteuid()));
   if (!pinned.ok() && pinned.error().kind == Kind::kViolation) {
     return Error(Kind::kConfig, Text("the home directory cannot be used: ", pinned.error().text));
@@ -53,7 +54,11 @@ Result<Home> OpenHome(const std::string& path) {
                  opened.error().err);
   }
   std::string label = HomeLabel(pinned->path);
-  return Home{std::move(opened).value(), std::move(pinned->path), std::move(label)};
+  const Result<std::string> found = probe::FindProgram("taskcell-launch");
+  const std::string launcher = found.ok() ? found.value() : "";
+  if (files == nullptr) files = std::make_shared<mounts::FileReader>(launcher);
+  return Home{std::move(opened).value(), std::move(pinned->path), std::move(label),
+              std::move(files), std::make_shared<mounts::FileReader>(launcher, kHastyLimit)};
 }
 
 std::string HomeLabel(const std::string& canonical_path) { return ShortDigest(canonical_path); }

@@ -58,14 +58,8 @@ Status ReadImage(const TableReader& reader, SandboxSettings& settings) {
   std::string image;
   TRY(reader.String("image", image));
   image = Trim(image);
-  constexpr std::string_view kSpaces(" \t\n\r\f\v\0", 7);
-  if (image.empty()) return reader.Complain("image", "must not be empty");
-  if (image.size() > SandboxSettings::kMaxNameBytes)
-    return reader.Complain("image",
-                           Text("must be at most ", SandboxSettings::kMaxNameBytes, " bytes"));
-  if (HasByte(image, kSpaces) || HasByte(image, ",") || image.front() == '-')
-    return reader.Complain("image", "must not hold white space or a comma, nor start with '-'");
-  if (!IsUtf8(image)) return reader.Complain("image", "must be UTF-8");
+  const std::string fault = ImageNameFault(image);
+  if (!fault.empty()) return reader.Complain("image", fault);
   settings.image = std::move(image);
   return Ok();
 }
@@ -168,6 +162,16 @@ bool ReadHatch(const ConfigValue& section, std::string_view key,
 }
 
 }  // namespace
+
+std::string ImageNameFault(std::string_view image) {
+  constexpr std::string_view kSpaces(" \t\n\r\f\v\0", 7);
+  if (image.empty()) return "must not be empty";
+  if (image.size() > SandboxSettings::kMaxNameBytes)
+    return Text("must be at most ", SandboxSettings::kMaxNameBytes, " bytes");
+  if (HasByte(image, kSpaces) || HasByte(image, ",") || image.front() == '-')
+    return "must not hold white space or a comma, nor start with '-'";
+  return IsUtf8(image) ? "" : "must be UTF-8";
+}
 
 SandboxSettings DefaultSandboxSettings() {
   SandboxSettings settings;

@@ -36,6 +36,9 @@ struct SandboxSettings {
 // The defaults, for a home without the section.
 SandboxSettings DefaultSandboxSettings();
 
+// What is wrong with an image's name; empty: nothing. Pure.
+std::string ImageNameFault(std::string_view image);
+
 // Reads the section from a parsed config.toml. An unknown key, a wrong type, a value out of range,
 // or tmp_bytes + workspace_bytes above memory_bytes makes the whole section invalid: kConfig with
 // the code invalid_config, naming key and rule. Nothing is clamped. Pure.

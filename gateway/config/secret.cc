@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <array>
@@ -30,7 +31,42 @@ unsigned char* Bytes(std::string& text) {
   return reinterpret_cast<unsigned char*>(text.data());  // OpenSSL's byte type
 }
 
-// Strict: the standard alphabet, padded to a multiple of four.
+std::string EncodeBase64(std::string_view plain) {
+  std::string out((plain.size() + 2) / 3 * 4 + 1, '\0');
+  ::EVP_EncodeBlock(Bytes(out), Bytes(plain), static_cast<int>(plain.size()));
+  out.pop_back();
+  return out;
+}
+
+Result<SecretText> NotEmpty(std::string_view value, std::string_view where) {
+  value = Trim(value);
+  if (value.empty()) return Error(Kind::kConfig, Text(where, " is not set or empty"));
+  return SecretText(value);
+}
+
+Result<SecretText> ReadSecretFile(const std::string& path) {
+  UniqueFd file = TRY(sys::Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  struct stat info = TRY(sys::Stat(file.get()));
+  if (!S_ISREG(info.st_mode))
+    return Error(Kind::kConfig, Text("'", Printable(path), "' is not a regular file"));
+  if (OthersMayRead(file.get()))
+    return Error(Kind::kConfig,
+                 Text("others may read '", Printable(path), "': chmod 600 ", Printable(path)));
+  return SecretText::Take(TRY(sys::ReadAll(file.get(), kMaxSecretBytes)));
+}
+
+}  // namespace
+
+std::string_view WhyNoToken(std::string_view secret) {
+  if (secret.starts_with('{'))
+    return "holds a credential document (a program's auth.json), which only the oauth_token or "
+           "oauth_token_enc of an oauth account may; store an API key, or for claude a token "
+           "(`claude setup-token`)";
+  if (secret.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos)
+    return "holds a line break or a NUL byte";
+  return "";
+}
+
 Result<std::string> DecodeBase64(std::string_view encoded) {
   const Error malformed(Kind::kConfig, "it is not base64");
   if (encoded.empty() || encoded.size() % 4 != 0) return malformed;
@@ -47,52 +83,17 @@ Result<std::string> DecodeBase64(std::string_view encoded) {
   return out;
 }
 
-std::string EncodeBase64(std::string_view plain) {
-  std::string out((plain.size() + 2) / 3 * 4 + 1, '\0');
-  ::EVP_EncodeBlock(Bytes(out), Bytes(plain), static_cast<int>(plain.size()));
-  out.pop_back();
-  return out;
-}
-
-Result<std::string> NotEmpty(std::string_view value, std::string_view where) {
-  value = Trim(value);
-  if (value.empty()) return Error(Kind::kConfig, Text(where, " is not set or empty"));
-  if (std::string_view wrong = WhyNoToken(value); !wrong.empty())
-    return Error(Kind::kConfig, Text(where, " ", wrong));
-  return std::string(value);
-}
-
-Result<std::string> ReadSecretFile(const std::string& path) {
-  UniqueFd file = TRY(sys::Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  struct stat info = TRY(sys::Stat(file.get()));
-  if (!S_ISREG(info.st_mode))
-    return Error(Kind::kConfig, Text("'", Printable(path), "' is not a regular file"));
-  if (OthersMayRead(file.get()))
-    return Error(Kind::kConfig,
-                 Text("others may read '", Printable(path), "': chmod 600 ", Printable(path)));
-  return sys::ReadAll(file.get(), kMaxSecretBytes);
-}
-
-}  // namespace
-
-std::string_view WhyNoToken(std::string_view secret) {
-  if (secret.starts_with('{'))
-    return "holds a credential document (a program's auth.json), which is not supported by this "
-           "version of taskcell; store an API key, or for claude a token (`claude setup-token`)";
-  if (secret.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos)
-    return "holds a line break or a NUL byte";
-  return "";
-}
-
-Result<std::string> ReadKeyfile(int home_fd) {
-  Result<std::string> key = sys::ReadFile(home_fd, ".keyfile", kKeyBytes + 1);
-  if (!key.ok()) return Error(Kind::kConfig, Text(".keyfile: ", key.error().text), key.error().err);
-  if (key->size() != kKeyBytes)
+Result<SecretText> ReadKeyfile(int home_fd) {
+  Result<std::string> read = sys::ReadFile(home_fd, ".keyfile", kKeyBytes + 1);
+  if (!read.ok())
+    return Error(Kind::kConfig, Text(".keyfile: ", read.error().text), read.error().err);
+  SecretText key = SecretText::Take(std::move(read).value());
+  if (key.size() != kKeyBytes)
     return Error(Kind::kConfig, Text(".keyfile must hold exactly ", kKeyBytes, " bytes"));
   return key;
 }
 
-Result<std::string> Decrypt(std::string_view encoded, std::string_view key) {
+Result<SecretText> Decrypt(std::string_view encoded, std::string_view key) {
   if (key.size() != kKeyBytes)
     return Error(Kind::kConfig, Text("the key must have ", kKeyBytes, " bytes"));
   if (encoded.size() > 2 * kMaxSecretBytes) return Error(Kind::kConfig, "it is too long");
@@ -113,9 +114,10 @@ Result<std::string> Decrypt(std::string_view encoded, std::string_view key) {
                           static_cast<int>(body.size())) == 1 &&
       ::EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1 &&
       ::EVP_DecryptFinal_ex(context.get(), nothing.data(), &rest) == 1;
-  if (!good || static_cast<std::size_t>(length) != plain.size())
+  SecretText secret = SecretText::Take(std::move(plain));
+  if (!good || static_cast<std::size_t>(length) != secret.size())
     return Error(Kind::kConfig, "it does not decrypt with this home's .keyfile");
-  return plain;
+  return secret;
 }
 
 Result<std::string> Encrypt(std::string_view plain, std::string_view key, std::string_view nonce) {
@@ -148,9 +150,14 @@ bool OthersMayRead(int fd) {
   return !listed.ok() || listed.value();
 }
 
+std::string FileOfReference(std::string_view value) {
+  constexpr std::string_view kFileScheme = "secret://file/";
+  return std::string(value.starts_with(kFileScheme) ? value.substr(kFileScheme.size()) : "");
+}
+
 bool IsSecretReference(std::string_view value) { return value.starts_with(kScheme); }
 
-Result<std::string> ResolveReference(std::string_view reference, const Environment& environment) {
+Result<SecretText> ResolveReference(std::string_view reference, const Environment& environment) {
   if (!IsSecretReference(reference)) return Error(Kind::kConfig, "it is no secret:// reference");
   reference.remove_prefix(kScheme.size());
   std::size_t slash = reference.find('/');

@@ -3,13 +3,13 @@
 #include <optional>
 
 #include "gateway/config/table_reader.h"
+#include "gateway/config/token_endpoint.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
 namespace {
 
 constexpr std::string_view kInvalidConfig = "invalid_config";
-constexpr std::string_view kNotYet = "is not supported by this version of taskcell; remove it";
 
 Status ReadEngine(const TableReader& reader, TaskcellSettings& settings) {
   std::string engine = "auto";
@@ -133,19 +133,13 @@ Status ReadAllowMissing(const TableReader& reader, TaskcellSettings& settings) {
   return Ok();
 }
 
-Status RefuseWhatIsNotBuilt(const TableReader& reader) {
-  for (std::string_view key : {"retention", "prices"}) {
-    if (reader.Find(key) != nullptr) return reader.Complain(key, kNotYet);
-  }
-  return Ok();
-}
-
 Result<TaskcellSettings> Read(const ConfigValue& config) {
   TaskcellSettings settings;
   TableReader reader(TRY(FindTable(config, {"taskcell"})), "taskcell");
   TRY(reader.CheckKeys({"engine", "engine_socket", "root", "egress", "allow_missing",
-                        "unsafe_subtree", "max_concurrent", "upstream_proxy", "ca_file",
+                        "unsafe_subtree", "max_concurrent", "upstream_proxy", "ca_file", "oauth",
                         "retention", "prices"}));
+  TRY(ReadTokenEndpoints(config));
   TRY(ReadEngine(reader, settings));
   TRY(ReadEngineSocket(reader, settings));
   TRY(ReadRoot(reader, settings));
@@ -154,7 +148,8 @@ Result<TaskcellSettings> Read(const ConfigValue& config) {
   TRY(ReadUnsafeSubtree(reader, settings));
   TRY(ReadAllowMissing(reader, settings));
   TRY(reader.Positive("max_concurrent", kMaxMaxConcurrent, settings.max_concurrent));
-  TRY(RefuseWhatIsNotBuilt(reader));
+  settings.prices = TRY(ReadPrices(config));
+  settings.retention = TRY(ReadRetention(config));
   TRY(CheckEngineFits(config, reader, settings));
   return settings;
 }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "gateway/config/prices.h"
+#include "gateway/config/retention.h"
 #include "gateway/config/value.h"
 #include "launcher/base/result.h"
 #include "launcher/mounts/snapshot.h"
@@ -25,12 +27,13 @@ struct TaskcellSettings {
   bool open_egress = false;    // egress = "open": the engine's bridge, a weaker mode
   std::string upstream_proxy;  // "http://host:port" or "https://host:port"; empty: none
   std::string ca_file;         // absolute path; empty: the system's certificates
+  Prices prices;               // [taskcell.prices]
+  Retention retention;         // [taskcell.retention]
 };
 
 // Reads the section from a parsed config.toml. kConfig with the code invalid_config for an unknown
 // key, a wrong type or value, a key that has no effect with the engine chosen (an image, an
-// engine_socket or egress "open" with native, a root without it), and for what this version does
-// not offer yet (retention, prices): such a key is never ignored. Pure.
+// engine_socket or egress "open" with native, a root without it). Pure.
 Result<TaskcellSettings> ReadTaskcellSettings(const ConfigValue& config);
 
 }  // namespace taskcell::gateway

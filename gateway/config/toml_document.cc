@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "launcher/base/text.h"
-#include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -74,6 +73,10 @@ ConfigValue WithoutLine(const toml::node& node) {
       return FromDateTime(node.as_time()->get());
     case toml::node_type::date_time:
       return FromDateTime(node.as_date_time()->get());
+    case toml::node_type::floating_point:
+      value.type = ConfigValue::Type::kFloat;
+      value.number = node.as_floating_point()->get();
+      return value;
     default:
       value.type = ConfigValue::Type::kFloat;
       return value;
@@ -104,6 +107,10 @@ std::string WithoutQuotes(std::string_view description) {
 std::string WithRemedy(const Error& cause) {
   if (cause.err == EACCES)
     return Text(cause.text, "; give it to this user (chown) or let this user read it (chmod u+r)");
+  if (cause.err == EAGAIN)
+    return "another process holds a lease on it (fcntl(2), F_SETLEASE); see what has it open "
+           "(fuser "
+           "-v), and end that";
   if (cause.err == ELOOP)
     return "it is a symbolic link, or is reached through one, and links are not followed: put the "
            "file itself there";
@@ -132,24 +139,16 @@ Result<ConfigValue> ParseToml(std::string_view text, std::string_view name) {
   }
 }
 
-Result<ConfigValue> ReadToml(int dir_fd, const std::string& path, std::string_view name) {
-  Result<UniqueFd> file =
-      sys::OpenAt2(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, sys::kResolveBeneath);
+Result<ConfigValue> ReadToml(mounts::FileReader& files, int dir_fd, const std::string& path,
+                             std::string_view name) {
   auto unreadable = [&](const Error& cause) {
     return Error(Kind::kConfig, Text(name, " could not be read: ", WithRemedy(cause)), cause.err);
   };
-  if (!file.ok()) return unreadable(file.error());
-  struct stat info = TRY(sys::Stat(file->get()));
-  if (!S_ISREG(info.st_mode))
-    return unreadable(Error(Kind::kConfig, "it is not a regular file", EINVAL));
-  Result<std::string> text = sys::ReadAll(file->get(), kMaxConfigBytes);
-  if (!text.ok()) {
-    if (text.error().err == EFBIG)
-      return unreadable(
-          Error(Kind::kConfig, Text("it has more than ", kMaxConfigBytes, " bytes"), EFBIG));
-    return unreadable(text.error());
-  }
-  return ParseToml(text.value(), name);
+  Result<std::string> text = files.Read(dir_fd, path, kMaxConfigBytes);
+  if (text.ok()) return ParseToml(text.value(), name);
+  if (text.error().err != EFBIG) return unreadable(text.error());
+  return unreadable(
+      Error(Kind::kConfig, Text("it has more than ", kMaxConfigBytes, " bytes"), EFBIG));
 }
 
 }  // namespace taskcell::gateway

@@ -5,6 +5,7 @@
 
 #include "gateway/config/value.h"
 #include "launcher/base/result.h"
+#include "launcher/mounts/file_reader.h"
 
 namespace taskcell::gateway {
 
@@ -25,6 +26,7 @@ Result<ConfigValue> ParseToml(std::string_view text, std::string_view name);
 
 // Reads and parses a file below `dir_fd` (no symbolic links). kConfig "<name> could not be read" on
 // every failure but a missing file, which is an Error with err ENOENT.
-Result<ConfigValue> ReadToml(int dir_fd, const std::string& path, std::string_view name);
+Result<ConfigValue> ReadToml(mounts::FileReader& files, int dir_fd, const std::string& path,
+                             std::string_view name);
 
 }  // namespace taskcell::gateway

@@ -17,6 +17,7 @@ struct ConfigValue {
   uint32_t line = 0;    // of its file, from 1; 0: it stands in none
   std::string text;     // kString; kDateTime: as RFC 3339
   int64_t integer = 0;  // kInteger
+  double number = 0;    // kFloat
   bool boolean = false;
   std::vector<ConfigValue> array;
   std::vector<ConfigEntry> table;  // sorted by key, keys unique

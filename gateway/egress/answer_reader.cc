@@ -73,7 +73,11 @@ void ReadMessagesUsage(const Json& usage, AnswerFacts* facts) {
   SetCount(usage, "input_tokens", &plain);
   SetCount(usage, "cache_creation_input_tokens", &written);
   SetCount(usage, "cache_read_input_tokens", &cached);
-  if (plain + written + cached > 0) facts->input_tokens = plain + written + cached;
+  if (plain + written + cached > 0) {
+    facts->input_tokens = plain + written + cached;
+    facts->cached_tokens = cached;
+    facts->cache_write_tokens = written;
+  }
   SetCount(usage, "output_tokens", &facts->output_tokens);
 }
 
@@ -118,8 +122,10 @@ void ReadResponse(const Json& response, bool with_output, AnswerFacts* facts) {
   SetWord(response, "status", &facts->finish);
   SetWord(At(response, "incomplete_details"), "reason", &facts->finish);
   ReadError(response, facts);
-  SetCount(At(response, "usage"), "input_tokens", &facts->input_tokens);
-  SetCount(At(response, "usage"), "output_tokens", &facts->output_tokens);
+  const Json& usage = At(response, "usage");
+  SetCount(usage, "input_tokens", &facts->input_tokens);
+  SetCount(At(usage, "input_tokens_details"), "cached_tokens", &facts->cached_tokens);
+  SetCount(usage, "output_tokens", &facts->output_tokens);
   const Json& output = At(response, "output");
   if (!with_output || !output.is_array()) return;
   for (const Json& item : output) ReadResponseItem(item, facts);
@@ -158,8 +164,10 @@ void ReadChat(const Json& document, AnswerFacts* facts) {
       SetWord(choice, "finish_reason", &facts->finish);
     }
   }
-  SetCount(At(document, "usage"), "prompt_tokens", &facts->input_tokens);
-  SetCount(At(document, "usage"), "completion_tokens", &facts->output_tokens);
+  const Json& usage = At(document, "usage");
+  SetCount(usage, "prompt_tokens", &facts->input_tokens);
+  SetCount(At(usage, "prompt_tokens_details"), "cached_tokens", &facts->cached_tokens);
+  SetCount(usage, "completion_tokens", &facts->output_tokens);
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace taskcell::gateway {
 // What a provider's answer says about itself. Everything in it is the provider's word, printable
 // and bounded.
 struct AnswerFacts {
-  uint64_t input_tokens = 0;
+  uint64_t input_tokens = 0;        // with the next two
+  uint64_t cached_tokens = 0;       // read from the provider's cache
+  uint64_t cache_write_tokens = 0;  // written to it
   uint64_t output_tokens = 0;
   std::string finish;
   std::string error_type;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "gateway/egress/cell_ways.h"
+#include "gateway/egress/purse.h"
 #include "gateway/egress/record.h"
 #include "gateway/egress/route.h"
 #include "launcher/base/result.h"
@@ -53,9 +54,13 @@ class Broker {
   // The same for a cell with a route and no tunnels.
   Result<std::unique_ptr<BrokerCell>> Attach(UniqueFd listener, Route route);
 
+  // What routes pay from.
+  Purses& purses() { return purses_; }
+
  private:
   explicit Broker(std::shared_ptr<BrokerLoop> loop);
   std::shared_ptr<BrokerLoop> loop_;
+  Purses purses_;
 };
 
 }  // namespace taskcell::gateway

@@ -6,6 +6,7 @@
 
 #include "gateway/egress/client_connection.h"
 #include "gateway/egress/refusal.h"
+#include "gateway/egress/request_cost.h"
 #include "gateway/egress/tunnel_connection.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/stream.h"
@@ -13,12 +14,11 @@
 namespace taskcell::gateway {
 namespace {
 
-constexpr std::size_t kNamesKept = 256;
 constexpr int kAcceptedAtOnce = 16;
 
 void AddDistinct(const std::vector<std::string>& names, std::vector<std::string>* all) {
   for (const std::string& name : names) {
-    if (all->size() == kNamesKept) return;
+    if (all->size() == kEgressNamesKept) return;
     if (std::find(all->begin(), all->end(), name) == all->end()) all->push_back(name);
   }
 }
@@ -39,6 +39,8 @@ void AddAnswer(const EgressRequest& request, EgressTotals* totals) {
   totals->last_upstream_status = status;
   if (status == 401 || status == 403) ++totals->auth_failures;
   if (status >= 500) ++totals->provider_errors;
+  // It has a limit of its own, and shows neither that the model answers nor that it is missing.
+  if (IsTokenCount(request)) return;
   if (IsBilling(request)) {
     ++totals->billing;
   } else if (status == 429) {
@@ -51,6 +53,12 @@ void AddAnswer(const EgressRequest& request, EgressTotals* totals) {
   totals->tool_calls += request.tools_called.size();
   totals->input_tokens += request.input_tokens;
   totals->output_tokens += request.output_tokens;
+}
+
+void NoteRefused(const EgressTunnel& tunnel, EgressRecord* record) {
+  ++record->totals.tunnels_refused;
+  CountRefusal(tunnel.port == 0 ? tunnel.host : Text(tunnel.host, ':', tunnel.port), tunnel.code,
+               *record);
 }
 
 }  // namespace
@@ -109,7 +117,7 @@ void CellSession::OnListener(int listener, bool is_for_tunnels) {
 }
 
 void CellSession::Open(UniqueFd fd, bool is_for_tunnels) {
-  if (connections_.size() >= limits().connections) return SayFull(std::move(fd));
+  if (connections_.size() >= limits().connections) return SayFull(std::move(fd), is_for_tunnels);
   std::unique_ptr<CellConnection> connection;
   if (is_for_tunnels) {
     connection = std::make_unique<TunnelConnection>(this, std::move(fd));
@@ -119,19 +127,24 @@ void CellSession::Open(UniqueFd fd, bool is_for_tunnels) {
   if (connection->Begin().ok()) connections_.push_back(std::move(connection));
 }
 
-void CellSession::SayFull(UniqueFd fd) {
+void CellSession::SayFull(UniqueFd fd, bool is_for_tunnels) {
+  constexpr int kForNow = 503;
+  Refusal refusal{kForNow, "egress_connections",
+                  Text("the task has ", limits().connections,
+                       " connections open already, and more are not taken until one is closed")};
   {
     std::lock_guard<std::mutex> lock(mutex_);
     ++record_.totals.connections_refused;
+    CountRefusal(is_for_tunnels ? "" : ways_.route.upstream.host, refusal.code, record_);
   }
-  Refusal refusal{503, "egress_connections",
-                  Text("the task has ", limits().connections, " connections open already")};
-  std::string body = RefusalBody(ways_.route.api, refusal);
+  const WireApi api = is_for_tunnels ? WireApi::kOpenAiChat : ways_.route.api;
+  const int status = RefusalStatus(api, refusal);
+  std::string body = RefusalBody(api, refusal);
   // ignoring: whoever opens so many connections may miss the reason
   (void)sys::SendNow(fd.get(),
-                     Text("HTTP/1.1 503 Service Unavailable\r\nx-taskcell-egress: ", refusal.code,
-                          "\r\ncontent-type: application/json\r\n", "content-length: ", body.size(),
-                          "\r\nconnection: close\r\n\r\n", body));
+                     Text("HTTP/1.1 ", status, " ", StatusPhrase(status), "\r\n",
+                          RefusalHeaders(refusal), "content-type: application/json\r\n",
+                          "content-length: ", body.size(), "\r\nconnection: close\r\n\r\n", body));
 }
 
 void CellSession::AdvanceLater(CellConnection* connection) {
@@ -169,7 +182,8 @@ bool CellSession::CountUp(std::size_t bytes) {
 
 bool CellSession::CountDown(std::size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (record_.totals.bytes_down + bytes > limits().bytes_down) return false;
+  is_down_spent_ = is_down_spent_ || record_.totals.bytes_down + bytes > limits().bytes_down;
+  if (is_down_spent_) return false;
   record_.totals.bytes_down += bytes;
   return true;
 }
@@ -185,21 +199,50 @@ void CellSession::AddOffered(const std::vector<std::string>& tools) {
   AddDistinct(tools, &record_.tools_offered);
 }
 
-void CellSession::AddRequest(EgressRequest request, bool is_refused, bool is_failed) {
+std::size_t CellSession::NoteRequest(EgressRequest request) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::size_t place = record_.requests.size();
+  // Past the bound only the sums go on.
+  if (place < kEgressRequests) record_.requests.push_back(std::move(request));
+  return place;
+}
+
+void CellSession::AddRequest(EgressRequest request, bool is_refused, bool is_failed,
+                             std::optional<std::size_t> place) {
+  if (!place) place = NoteRequest(EgressRequest());
+  Pay(request);
   std::lock_guard<std::mutex> lock(mutex_);
   EgressTotals& totals = record_.totals;
-  if (is_refused) ++totals.refused;
+  if (is_refused) {
+    ++totals.refused;
+    CountRefusal(request.host, request.code, record_);
+  }
   if (is_failed) ++totals.upstream_failures;
   AddAnswer(request, &totals);
   AddDistinct(request.tools_called, &record_.tools_called);
-  // Past the bound only the sums go on.
-  if (record_.requests.size() < kEgressRequests) record_.requests.push_back(std::move(request));
+  if (*place < record_.requests.size()) record_.requests[*place] = std::move(request);
+}
+
+bool CellSession::IsPurseEmpty() {
+  const std::shared_ptr<Purse>& purse = ways_.route.payment.purse;
+  if (purse == nullptr || !purse->IsSpent()) return false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  record_.totals.budget_spent = true;
+  return true;
+}
+
+// Calls whose model has no price cost nothing.
+void CellSession::Pay(const EgressRequest& request) {
+  const Payment& payment = ways_.route.payment;
+  if (payment.purse == nullptr) return;
+  const std::optional<RequestCost> cost = CostOf(request, payment.prices, ways_.route.provider);
+  if (cost.has_value()) payment.purse->Pay(cost->microcents.value_or(0));
 }
 
 std::size_t CellSession::AddTunnel(EgressTunnel tunnel) {
   std::lock_guard<std::mutex> lock(mutex_);
   ++record_.totals.tunnels;
-  if (!tunnel.code.empty()) ++record_.totals.tunnels_refused;
+  if (!tunnel.code.empty()) NoteRefused(tunnel, &record_);
   std::size_t place = record_.tunnels.size();
   // Past the bound only the sums go on.
   if (place < kEgressTunnels) record_.tunnels.push_back(std::move(tunnel));
@@ -208,7 +251,8 @@ std::size_t CellSession::AddTunnel(EgressTunnel tunnel) {
 
 void CellSession::UpdateTunnel(std::size_t place, EgressTunnel tunnel) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (tunnel.code == "egress_address") ++record_.totals.tunnels_refused;
+  for (std::string_view refused : {"egress_address", "egress_sni", "egress_tls"})
+    if (tunnel.code == refused) NoteRefused(tunnel, &record_);
   if (place < record_.tunnels.size()) record_.tunnels[place] = std::move(tunnel);
 }
 

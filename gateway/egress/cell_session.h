@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,17 +42,25 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   uint16_t port() const { return port_; }
   int64_t NowMs() const;
 
+  // Whether whoever pays has nothing left; the record notes that it was asked for then.
+  bool IsPurseEmpty();
   // Counts one request; false when it is one too many.
   bool CountRequest();
   // Count bytes; false when the cell has used up what it may.
   bool CountUp(std::size_t bytes);
   bool CountDown(std::size_t bytes);
+  // Whether CountDown said no before: no answer fits any more.
+  bool IsDownSpent() const { return is_down_spent_; }
   // Counts body bytes held in memory; false, and nothing counted, over the limit.
   bool Hold(std::size_t bytes);
   void Release(std::size_t bytes) { held_bytes_ -= bytes; }
 
   void AddOffered(const std::vector<std::string>& tools);
-  void AddRequest(EgressRequest request, bool is_refused, bool is_failed);
+  // Adds a request that is about to be relayed to the record and returns its place there.
+  std::size_t NoteRequest(EgressRequest request);
+  // A request has ended: counts it, at `place` if it was noted before.
+  void AddRequest(EgressRequest request, bool is_refused, bool is_failed,
+                  std::optional<std::size_t> place);
   // Adds a tunnel to the record and returns its place there; what becomes of it is told later.
   std::size_t AddTunnel(EgressTunnel tunnel);
   void UpdateTunnel(std::size_t place, EgressTunnel tunnel);
@@ -66,7 +75,8 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   Status WatchListener(int listener, bool is_for_tunnels);
   void OnListener(int listener, bool is_for_tunnels);
   void Open(UniqueFd fd, bool is_for_tunnels);
-  void SayFull(UniqueFd fd);
+  void SayFull(UniqueFd fd, bool is_for_tunnels);
+  void Pay(const EgressRequest& request);
 
   EventLoop* loop_;
   UpstreamClient* upstream_;
@@ -77,6 +87,7 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   std::vector<std::unique_ptr<CellConnection>> connections_;
   std::vector<std::unique_ptr<CellConnection>> dropped_;
   std::size_t held_bytes_ = 0;
+  bool is_down_spent_ = false;
 
   mutable std::mutex mutex_;  // guards record_
   EgressRecord record_;

@@ -21,6 +21,8 @@ std::string Hex(std::size_t value) {
 
 }  // namespace
 
+void ClientConnection::OnSend() { record_.relayed = true; }
+
 Intake ClientConnection::OnAnswer(const UpstreamAnswer& answer) {
   record_.upstream_status = answer.status;
   failure_ = CheckAnswer(answer);
@@ -28,9 +30,6 @@ Intake ClientConnection::OnAnswer(const UpstreamAnswer& answer) {
   if (const std::string* after = answer.Find("retry-after"); after && answer.status == 429)
     session_->NoteRetryAfter(static_cast<int64_t>(ParseUnsigned(*after).value_or(0) % 1'000'000));
   BeginStream(answer);
-  // The head leaves at once: the first event may take the model minutes.
-  if (!Flush()) return Intake::kAbort;
-  UpdateEvents();
   return Intake::kTaken;
 }
 
@@ -52,7 +51,7 @@ Intake ClientConnection::OnBytes(std::string_view bytes) {
     return Intake::kWait;
   }
   if (!session_->CountDown(bytes.size())) {
-    failure_ = Refusal{502, "egress_bytes", "the task has received all the bytes it may"};
+    failure_ = Exhausted("egress_bytes", "the task has received all the bytes it may");
     return Intake::kAbort;
   }
   std::string clean;
@@ -64,9 +63,14 @@ Intake ClientConnection::OnBytes(std::string_view bytes) {
                        "the provider sent the credential back; its answer was cut"};
     return Intake::kAbort;
   }
-  if (!Flush()) return Intake::kAbort;
-  UpdateEvents();
   return Intake::kTaken;
+}
+
+// Nothing waits for more to arrive, not even a head for its first event, which may take the model
+// minutes; and what has arrived together leaves together.
+void ClientConnection::OnPause() {
+  if (!Flush()) return Close();
+  AfterFlush();
 }
 
 void ClientConnection::SendChunk(std::string_view bytes) {
@@ -109,7 +113,7 @@ void ClientConnection::FailAnswer(const Refusal& refusal) {
 void ClientConnection::Refuse(const Refusal& refusal, bool closes) {
   record_.code = refusal.code;
   is_refused_ = is_refused_ || state_ != State::kRelaying;
-  Answer(refusal.status, Text("x-taskcell-egress: ", refusal.code, "\r\n"),
+  Answer(RefusalStatus(session_->route().api, refusal), RefusalHeaders(refusal),
          RefusalBody(session_->route().api, refusal), closes);
 }
 

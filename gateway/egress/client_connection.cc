@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gateway/egress/answer_head.h"
+#include "gateway/egress/connect_request.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/stream.h"
 
@@ -75,14 +76,14 @@ void ClientConnection::ReadSome() {
   if (bytes == 0) return Close();
   bool is_within = session_->CountUp(bytes);
   if (state_ == State::kDraining) {
-    if (!is_within) Close();
-    return;
+    if (!is_within) return Close();
+    return Enter(State::kDraining, kDrainSeconds);  // it is still sending
   }
   in_.append(buffer, bytes);
   if (state_ == State::kIdle) BeginRequest();
   record_.bytes_up += bytes;
   if (!is_within)
-    return Refuse({429, "egress_bytes", "the task has sent all the bytes it may"}, true);
+    return Refuse(Exhausted("egress_bytes", "the task has sent all the bytes it may"), true);
   Advance();
 }
 
@@ -91,6 +92,8 @@ void ClientConnection::BeginRequest() {
   head_ = RequestHead();
   record_ = EgressRequest();
   record_.started_ms = session_->NowMs();
+  record_.host = session_->route().upstream.host;
+  place_.reset();
   is_recorded_ = false;
   is_refused_ = false;
   is_failed_ = false;
@@ -113,6 +116,9 @@ void ClientConnection::TakeHead() {
   }
   if (length == 0) return;
   auto parsed = ParseRequestHead(std::string_view(in_).substr(0, length));
+  // Absolute form and the like name another place than a path of the provider's.
+  std::string target = ShownTarget(in_);
+  record_.host = target.starts_with('/') ? session_->route().upstream.host : std::move(target);
   in_.erase(0, length);
   scanned_ = 0;
   bool is_within = session_->CountRequest();
@@ -121,25 +127,44 @@ void ClientConnection::TakeHead() {
   record_.method = head_.method;
   record_.path = Printable(head_.path).substr(0, kPathBytes);
   if (!is_within)
-    return Refuse({429, "egress_requests", "the task has made all the requests it may"}, true);
+    return Refuse(Exhausted("egress_requests", "the task has made all the requests it may"), true);
   UseHead();
 }
 
 void ClientConnection::UseHead() {
   auto found = FindEndpoint(session_->route(), session_->port(), head_);
   if (auto* refusal = std::get_if<Refusal>(&found)) {
+    const std::string* host = head_.Find("host");
+    if (refusal->code == "egress_host" && host != nullptr)
+      record_.host = Printable(*host).substr(0, kPathBytes);
     bool has_body = head_.is_chunked || head_.content_length > 0;
     return Refuse(*refusal, has_body || !head_.keeps_alive);
   }
   endpoint_ = std::get<Endpoint>(std::move(found));
   if (endpoint_.is_local) return Answer(200, "", "", !head_.keeps_alive);
+  // Nothing is asked, and paid for, that could not be answered.
+  if (session_->IsDownSpent())
+    return Refuse(Exhausted("egress_bytes", "the task has received all the bytes it may"), true);
+  bool is_too_large = head_.content_length > session_->route().limits.body_bytes;
+  if (!is_too_large && !Hold(head_.content_length)) return;
   body_.emplace(head_, session_->route().limits.body_bytes);
   state_ = State::kBody;
-  bool is_too_large = head_.content_length > session_->route().limits.body_bytes;
   if (!head_.expects_continue || !in_.empty() || is_too_large) return;
   out_ += "HTTP/1.1 100 Continue\r\n\r\n";
   if (!Flush()) return Close();
   UpdateEvents();
+}
+
+// A body that says how large it is is counted as a whole, since it gets room for that.
+bool ClientConnection::Hold(std::size_t bytes) {
+  if (session_->Hold(bytes)) {
+    held_bytes_ += bytes;
+    return true;
+  }
+  Refuse({503, "egress_memory",
+          "the task's requests hold too much memory at one time; try again later"},
+         true);
+  return false;
 }
 
 void ClientConnection::TakeBody() {
@@ -148,13 +173,7 @@ void ClientConnection::TakeBody() {
   std::optional<Refusal> refusal = body_->Take(&bytes);
   in_.erase(0, in_.size() - bytes.size());
   if (refusal) return Refuse(*refusal, true);
-  std::size_t grown = body_->body().size() - before;
-  if (!session_->Hold(grown)) {
-    return Refuse({503, "egress_memory",
-                   "the task's requests hold too much memory at one time; try again later"},
-                  true);
-  }
-  held_bytes_ += grown;
+  if (head_.is_chunked && !Hold(body_->body().size() - before)) return;
   if (body_->done()) Judge();
 }
 
@@ -163,6 +182,12 @@ void ClientConnection::Judge() {
   record_.model = judgement.model;
   record_.tools_offered = judgement.tools.size();
   if (judgement.refusal) return Refuse(*judgement.refusal, !head_.keeps_alive);
+  if (session_->IsPurseEmpty()) {
+    return Refuse({403, "egress_budget",
+                   "the account that pays has spent its monthly_budget_cents: raise it in "
+                   "config.toml, add another account, or wait for the next month"},
+                  !head_.keeps_alive);
+  }
   session_->AddOffered(judgement.tools);
   Relay();
 }
@@ -185,6 +210,8 @@ void ClientConnection::Relay() {
   waits_ = false;
   Enter(State::kRelaying, route.limits.client_stall_seconds);
   UpdateEvents();
+  // Before anything leaves: what becomes of it is told later.
+  place_ = session_->NoteRequest(record_);
   Result<std::unique_ptr<UpstreamTransfer>> transfer =
       session_->upstream()->Start(std::move(request), this);
   if (!transfer.ok()) {
@@ -252,6 +279,8 @@ void ClientConnection::Record() {
     reader_->Finish();
     const AnswerFacts& facts = reader_->facts();
     record_.input_tokens = facts.input_tokens;
+    record_.cached_tokens = facts.cached_tokens;
+    record_.cache_write_tokens = facts.cache_write_tokens;
     record_.output_tokens = facts.output_tokens;
     record_.finish = facts.finish;
     record_.error_type = facts.error_type;
@@ -259,7 +288,7 @@ void ClientConnection::Record() {
     reader_.reset();
   }
   record_.duration_ms = session_->NowMs() - record_.started_ms;
-  session_->AddRequest(std::move(record_), is_refused_, is_failed_);
+  session_->AddRequest(std::move(record_), is_refused_, is_failed_, place_);
   record_ = EgressRequest();
 }
 

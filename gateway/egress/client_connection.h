@@ -45,14 +45,17 @@ class ClientConnection : public CellConnection, private UpstreamSink {
   void BeginRequest();
   void TakeHead();
   void UseHead();
+  bool Hold(std::size_t bytes);  // false: refused
   void TakeBody();
   void Judge();
   void Relay();
   void Refuse(const Refusal& refusal, bool closes);
   void Answer(int status, std::string_view headers, std::string_view body, bool closes);
 
+  void OnSend() override;
   Intake OnAnswer(const UpstreamAnswer& answer) override;
   Intake OnBytes(std::string_view bytes) override;
+  void OnPause() override;
   void OnEnd(const UpstreamEnd& end) override;
   void BeginStream(const UpstreamAnswer& answer);
   void SendChunk(std::string_view bytes);
@@ -92,6 +95,7 @@ class ClientConnection : public CellConnection, private UpstreamSink {
   bool is_streaming_ = false;       // the answer's head is out
   bool waits_ = false;              // the transfer waits for the peer
   EgressRequest record_;
+  std::optional<std::size_t> place_;  // in the session's record
   bool is_recorded_ = true;
   bool is_refused_ = false;  // by the broker's rules
   bool is_failed_ = false;   // for the provider's sake

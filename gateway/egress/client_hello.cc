@@ -14,8 +14,18 @@ namespace {
 constexpr std::size_t kRecordHeaderBytes = 5;
 constexpr std::size_t kMostRecordBytes = 1U << 14;
 constexpr std::size_t kMessageHeaderBytes = 4;
+constexpr uint64_t kChangeCipherSpecRecord = 20;
+constexpr uint64_t kAlertRecord = 21;
 constexpr uint64_t kHandshakeRecord = 22;
+constexpr uint64_t kDataRecord = 23;
+constexpr std::size_t kMostProtectedBytes = kMostRecordBytes + 256;
 constexpr uint64_t kClientHelloType = 1;
+constexpr uint64_t kServerHelloType = 2;
+// The random of a ServerHello that is a HelloRetryRequest.
+constexpr std::string_view kRetryRandom(
+    "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91"
+    "\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c",
+    32);
 constexpr uint64_t kMostVersion = 3;  // 3.1 to 3.3 are TLS 1.0 to 1.3
 constexpr std::size_t kRandomBytes = 32;
 constexpr std::size_t kMostSessionBytes = 32;
@@ -179,6 +189,43 @@ std::variant<HelloIncomplete, ClientHello, Refusal> ReadClientHello(std::string_
   if (message.refusal) return *std::move(message.refusal);
   if (message.whole) return ReadMessage(message.bytes);
   if (bytes.size() >= kClientHelloBytes) return Refused("its ClientHello is too long");
+  return HelloIncomplete{};
+}
+
+ServerHello ReadServerHello(std::string_view bytes) {
+  constexpr std::size_t kRandomAt = kMessageHeaderBytes + 2;
+  std::string message;
+  Cutter records(bytes);
+  while (records.left() > 0) {
+    if (records.Number(1) != kHandshakeRecord) return ServerHello::kOther;
+    (void)records.Number(2);  // ignoring: a client checks the version
+    uint64_t length = records.Number(2);
+    if (records.failed()) return ServerHello::kIncomplete;
+    message += records.Bytes(std::min<std::size_t>(length, records.left()));
+    if (!message.empty() && message[0] != static_cast<char>(kServerHelloType))
+      return ServerHello::kOther;
+    if (message.size() < kRandomAt + kRetryRandom.size()) continue;
+    const bool is_retry = message.compare(kRandomAt, kRetryRandom.size(), kRetryRandom) == 0;
+    return is_retry ? ServerHello::kRetry : ServerHello::kOther;
+  }
+  return ServerHello::kIncomplete;
+}
+
+std::variant<HelloIncomplete, ClientHello, Refusal> ReadSecondClientHello(std::string_view bytes) {
+  Cutter records(bytes);
+  while (records.left() > 0) {
+    const std::string_view here = bytes.substr(bytes.size() - records.left());
+    const uint64_t type = records.Number(1);
+    if (type == kHandshakeRecord) return ReadClientHello(here);
+    if (type != kChangeCipherSpecRecord && type != kAlertRecord && type != kDataRecord)
+      return Refused("something else than TLS follows its ClientHello");
+    (void)records.Number(2);  // ignoring: the version is not looked at in what is passed over
+    const uint64_t length = records.Number(2);
+    if (length > kMostProtectedBytes) return Refused("a record of it has a length that none has");
+    (void)records.Bytes(length);  // ignoring: whatever it is
+    if (records.failed()) break;
+  }
+  if (bytes.size() >= kSecondHelloBytes) return Refused("no ClientHello follows the first");
   return HelloIncomplete{};
 }
 

@@ -26,4 +26,19 @@ struct HelloIncomplete {};  // more bytes are needed
 // between the message and the end of its last record. GREASE is passed over. Pure.
 std::variant<HelloIncomplete, ClientHello, Refusal> ReadClientHello(std::string_view bytes);
 
+// What a server answers to a ClientHello, as far as it bears on whose name is asked for.
+enum class ServerHello {
+  kIncomplete,  // more bytes are needed
+  kRetry,       // HelloRetryRequest (RFC 8446 section 4.1.4): another ClientHello is to come
+  kOther,       // no further ClientHello counts
+};
+ServerHello ReadServerHello(std::string_view bytes);
+
+// The most bytes of a client that are looked at for its ClientHello after a retry.
+inline constexpr std::size_t kSecondHelloBytes = 64U << 10;
+
+// Reads the ClientHello that follows a HelloRetryRequest, as ReadClientHello does; what may stand
+// before it (change_cipher_spec, early data, alerts) is passed over. Pure.
+std::variant<HelloIncomplete, ClientHello, Refusal> ReadSecondClientHello(std::string_view bytes);
+
 }  // namespace taskcell::gateway

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "probe/engine/curl_start.h"
+
 namespace taskcell::gateway {
 namespace {
 
@@ -13,9 +15,8 @@ constexpr long kPooledConnections = 64;
 }  // namespace
 
 Result<std::unique_ptr<CurlMulti>> CurlMulti::Make(EventLoop* loop) {
-  static const CURLcode kGlobal = curl_global_init(CURL_GLOBAL_DEFAULT);
-  std::unique_ptr<CurlMulti> multi(new CurlMulti(loop));
-  if (kGlobal != CURLE_OK || !multi->Prepare())
+  std::unique_ptr<CurlMulti> multi(probe::StartCurl() ? new CurlMulti(loop) : nullptr);
+  if (multi == nullptr || !multi->Prepare())
     return Error(Kind::kInternal, "libcurl could not be initialized");
   return multi;
 }
@@ -86,6 +87,22 @@ void CurlMulti::Reap() {
     (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &task);
     static_cast<CurlTask*>(static_cast<void*>(task))->End(result);
   }
+  Settle();
+}
+
+void CurlMulti::Touch(CurlTask* task) {
+  if (std::find(touched_.begin(), touched_.end(), task) == touched_.end()) touched_.push_back(task);
+}
+
+void CurlMulti::Settle() {
+  if (is_settling_) return;  // one that settles may make curl go on, and touch some anew
+  is_settling_ = true;
+  while (!touched_.empty()) {
+    CurlTask* task = touched_.back();
+    touched_.pop_back();
+    task->Settle();
+  }
+  is_settling_ = false;
 }
 
 }  // namespace taskcell::gateway

@@ -21,6 +21,8 @@ class CurlTask {
   virtual ~CurlTask() = default;
   // The handle has ended; may destroy this.
   virtual void End(CURLcode result) = 0;
+  // All that curl had for it for now has been given; may destroy this. Called after Touch.
+  virtual void Settle() {}
 };
 
 // A curl multi handle whose descriptors and timer are in the event loop; the loop's thread only.
@@ -32,8 +34,13 @@ class CurlMulti {
   CurlMulti& operator=(const CurlMulti&) = delete;
 
   CURLM* get() { return multi_; }
-  // Tells ended tasks so; called wherever curl may have ended one.
+  // Tells ended tasks so, and settles the others that were touched; called wherever curl may have
+  // ended one.
   void Reap();
+  // `task` is to be settled once curl has come to the end of what it is doing.
+  void Touch(CurlTask* task);
+  // `task` is no more.
+  void Drop(CurlTask* task) { std::erase(touched_, task); }
 
  private:
   explicit CurlMulti(EventLoop* loop) : loop_(loop), multi_(curl_multi_init()) {}
@@ -42,10 +49,13 @@ class CurlMulti {
   static int OnTimer(CURLM* multi, long timeout_ms, void* self);
   void Watch(int fd, int what);
   void Act(int fd, int actions);
+  void Settle();
 
   EventLoop* loop_;
   CURLM* multi_;
   std::vector<int> watched_;
+  std::vector<CurlTask*> touched_;
+  bool is_settling_ = false;
 };
 
 }  // namespace taskcell::gateway

@@ -10,9 +10,11 @@ namespace {
 // libcurl resolves in a thread of its own and connects; the socket is then taken from it.
 class CurlDial : public Dial, private CurlTask {
  public:
-  CurlDial(CurlMulti* multi, const AllowedHost& host, std::function<void(DialEnd)> done)
+  CurlDial(CurlMulti* multi, const AllowedHost& host, std::string proxy,
+           std::function<void(DialEnd)> done)
       : multi_(multi),
         url_(Text("http://", host.Spelling(), "/")),
+        proxy_(std::move(proxy)),
         done_(std::move(done)),
         easy_(curl_easy_init()) {}
   ~CurlDial() override {
@@ -34,6 +36,7 @@ class CurlDial : public Dial, private CurlTask {
 
   CurlMulti* multi_;
   std::string url_;
+  std::string proxy_;  // empty: none
   std::function<void(DialEnd)> done_;
   curl_socket_t taken_ = CURL_SOCKET_BAD;
   bool is_added_ = false;
@@ -43,7 +46,8 @@ class CurlDial : public Dial, private CurlTask {
 
 Status CurlDial::Begin(int seconds) {
   bool is_set = easy_ != nullptr && Set(CURLOPT_URL, url_.c_str()) &&
-                Set(CURLOPT_PROTOCOLS_STR, "http") && Set(CURLOPT_PROXY, "") &&
+                Set(CURLOPT_PROTOCOLS_STR, "http") && Set(CURLOPT_PROXY, proxy_.c_str()) &&
+                Set(CURLOPT_NOPROXY, "") && Set(CURLOPT_HTTPPROXYTUNNEL, 1L) &&
                 Set(CURLOPT_NETRC, CURL_NETRC_IGNORED) && Set(CURLOPT_NOSIGNAL, 1L) &&
                 Set(CURLOPT_CONNECT_ONLY, 1L) && Set(CURLOPT_FRESH_CONNECT, 1L) &&
                 // Each connection asks anew, so that what is answered is what is checked.
@@ -84,14 +88,18 @@ DialEnd CurlDial::Explain(CURLcode result) const {
   if (result == CURLE_OK) return {};
   if (result == CURLE_OPERATION_TIMEDOUT)
     return {{}, "egress_timeout", "it could not be connected to in time"};
-  return {{}, "egress_unreachable", Text("it can't be reached: ", curl_easy_strerror(result))};
+  return {{},
+          "egress_unreachable",
+          Text("it can't be reached", proxy_.empty() ? "" : " through [taskcell] upstream_proxy ",
+               proxy_, ": ", curl_easy_strerror(result))};
 }
 
 curl_socket_t CurlDial::OnOpen(void* self, curlsocktype /*purpose*/,
                                struct curl_sockaddr* address) {
   auto* dial = static_cast<CurlDial*>(self);
-  bool is_public = Classify(&address->addr, address->addrlen) == AddressKind::kPublic;
-  dial->is_address_refused_ = dial->is_address_refused_ || !is_public;
+  bool is_good =
+      !dial->proxy_.empty() || Classify(&address->addr, address->addrlen) == AddressKind::kPublic;
+  dial->is_address_refused_ = dial->is_address_refused_ || !is_good;
   if (dial->is_address_refused_) return CURL_SOCKET_BAD;
   Result<UniqueFd> fd = sys::MakeSocket(address->family, address->socktype, address->protocol);
   return fd.ok() ? fd->Release() : CURL_SOCKET_BAD;
@@ -104,9 +112,10 @@ int CurlDial::OnClose(void* self, curl_socket_t fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<Dial>> StartDial(CurlMulti* multi, const AllowedHost& host, int seconds,
+Result<std::unique_ptr<Dial>> StartDial(CurlMulti* multi, const AllowedHost& host,
+                                        const Uplink& uplink, int seconds,
                                         std::function<void(DialEnd)> done) {
-  auto dial = std::make_unique<CurlDial>(multi, host, std::move(done));
+  auto dial = std::make_unique<CurlDial>(multi, host, uplink.proxy, std::move(done));
   TRY(dial->Begin(seconds));
   return std::unique_ptr<Dial>(std::move(dial));
 }

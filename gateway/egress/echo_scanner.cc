@@ -1,16 +1,12 @@
 #include "gateway/egress/echo_scanner.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace taskcell::gateway {
 
 EchoScanner::EchoScanner(std::string_view secret) : secret_(secret) {}
 
-EchoScanner::~EchoScanner() {
-  ::explicit_bzero(secret_.data(), secret_.size());
-  ::explicit_bzero(held_.data(), held_.size());
-}
+EchoScanner::~EchoScanner() { sys::Wipe(held_); }
 
 bool EchoScanner::Pass(std::string_view bytes, std::string* out) {
   if (secret_.empty()) {
@@ -24,7 +20,7 @@ bool EchoScanner::Pass(std::string_view bytes, std::string* out) {
     bytes = joined;
     held_.clear();
   }
-  std::size_t found = bytes.find(secret_);
+  std::size_t found = bytes.find(secret_.view());
   if (found != std::string_view::npos) {
     *out += bytes.substr(0, found);
     return false;
@@ -42,7 +38,7 @@ void EchoScanner::Finish(std::string* out) {
 
 std::size_t EchoScanner::PossibleStart(std::string_view text) const {
   for (std::size_t length = std::min(text.size(), secret_.size() - 1); length > 0; --length) {
-    if (text.ends_with(std::string_view(secret_).substr(0, length))) return length;
+    if (text.ends_with(secret_.view().substr(0, length))) return length;
   }
   return 0;
 }

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "launcher/sys/secret_text.h"
+
 namespace taskcell::gateway {
 
 // Looks for a secret in a stream of bytes, across the borders of its pieces, holding back only
@@ -25,7 +27,7 @@ class EchoScanner {
   // How many bytes at the end of `text` may be the secret's beginning.
   std::size_t PossibleStart(std::string_view text) const;
 
-  std::string secret_;
+  sys::SecretText secret_;
   std::string held_;
 };
 

@@ -36,13 +36,14 @@ Result<std::unique_ptr<EventLoop>> EventLoop::Make() {
 Status EventLoop::Watch(int fd, uint32_t events, Handler handler) {
   uint32_t generation = ++last_generation_;
   TRY(sys::EpollAdd(epoll_.get(), fd, events, EventId(fd, generation)));
-  entries_[fd] = Entry{generation, std::make_shared<Handler>(std::move(handler))};
+  entries_[fd] = Entry{generation, events, std::make_shared<Handler>(std::move(handler))};
   return Ok();
 }
 
 void EventLoop::Change(int fd, uint32_t events) {
   auto found = entries_.find(fd);
-  if (found == entries_.end()) return;
+  if (found == entries_.end() || found->second.events == events) return;
+  found->second.events = events;
   // ignoring: it fails only for a descriptor that is not watched, which was just ruled out
   (void)sys::EpollChange(epoll_.get(), fd, events, EventId(fd, found->second.generation));
 }

@@ -52,6 +52,7 @@ class EventLoop {
 
   struct Entry {
     uint32_t generation = 0;
+    uint32_t events = 0;
     std::shared_ptr<Handler> handler;
   };
   UniqueFd epoll_;

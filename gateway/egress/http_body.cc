@@ -25,7 +25,8 @@ BodyReader::BodyReader(const RequestHead& head, std::size_t limit)
       left_(head.content_length),
       limit_(limit) {
   if (state_ == State::kData && left_ == 0) state_ = State::kDone;
-  if (left_ <= limit) body_.reserve(static_cast<std::size_t>(std::min<uint64_t>(left_, 1U << 20)));
+  // As large as it will be: memory is given by the kernel when it is first written.
+  if (left_ <= limit) body_.reserve(left_);
 }
 
 std::optional<Refusal> BodyReader::Take(std::string_view* bytes) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gateway/egress/json_scan.h"
+#include "gateway/egress/json_shorten.h"
 #include "gateway/egress/judge_rules.h"
 #include "launcher/base/text.h"
 
@@ -144,9 +145,10 @@ Verdict CheckTools(const Json& body, Verdict (*rule)(const Json&),
 
 Judgement JudgeBody(WireApi api, std::string_view body, const std::vector<std::string>& models) {
   Judgement judgement;
-  judgement.refusal = ScanJson(body);
+  const std::string looked_at = ShortenStrings(body, kEgressJudgedBytes);
+  judgement.refusal = ScanJson(looked_at);
   if (judgement.refusal) return judgement;
-  Json parsed = Json::parse(body.begin(), body.end(), nullptr, false);
+  Json parsed = Json::parse(looked_at, nullptr, false);
   judgement.model = Shown(StringAt(parsed, "model"), kModelBytes);
   judgement.refusal = JudgeObject(api, parsed, &judgement.tools);
   if (!judgement.refusal) judgement.refusal = JudgeModel(StringAt(parsed, "model"), models);

@@ -48,6 +48,21 @@ constexpr std::string_view kItemTypes[] = {
     "local_shell_call_output",
     "reasoning",
 };
+// What an item of each type holds of its own; the one that holds nothing is looked up by its id.
+struct Substance {
+  std::string_view type;
+  const char* member;
+};
+constexpr Substance kSubstances[] = {
+    {"message", "content"},
+    {"function_call", "arguments"},
+    {"function_call_output", "output"},
+    {"custom_tool_call", "input"},
+    {"custom_tool_call_output", "output"},
+    {"local_shell_call", "action"},
+    {"local_shell_call_output", "output"},
+    {"reasoning", "encrypted_content"},
+};
 constexpr std::string_view kPartTypes[] = {
     "input_text",   "output_text",    "text",        "refusal",
     "summary_text", "reasoning_text", "input_image", "input_file",
@@ -65,7 +80,31 @@ Verdict JudgePart(const Json& part) {
   REFUSE_IF(CheckAbsent(part, "file_url", "egress_url", "content"));
   if (type == "input_image" && !part.contains("image_url"))
     return Denied("egress_url", "an image without inline data");
+  if (type == "input_file" && !part.contains("file_data"))
+    return Denied("egress_url", "a file without inline data");
+  REFUSE_IF(CheckInline(part, "file_data", "content"));
   return CheckInline(part, "image_url", "content");
+}
+
+bool HoldsSomething(const Json& item, const char* member) {
+  auto found = item.find(member);
+  if (found == item.end() || found->is_null()) return false;
+  if (!found->is_string()) return !found->empty();
+  // A call may have no input and give no output, but sealed reasoning is never empty.
+  return std::string_view(member) != "encrypted_content" ||
+         !found->get_ref<const std::string&>().empty();
+}
+
+// An item with an id has to hold what it is, so that there is nothing to look up. (Codex, which
+// stores nothing, sends no ids.)
+Verdict CheckSubstance(const Json& item, std::string_view type) {
+  auto id = item.find("id");
+  if (id == item.end() || id->is_null()) return std::nullopt;
+  for (const Substance& substance : kSubstances) {
+    if (substance.type == type && HoldsSomething(item, substance.member)) return std::nullopt;
+  }
+  return Denied("egress_stored", Text("an item of type \"", Shown(type),
+                                      "\" with an id and nothing else: it would be looked up"));
 }
 
 Verdict JudgeItem(const Json& item) {
@@ -77,6 +116,7 @@ Verdict JudgeItem(const Json& item) {
     return Denied("egress_server_tool",
                   Text("an item of type \"", Shown(type), "\": only client-side tools exist here"));
   }
+  REFUSE_IF(CheckSubstance(item, is_plain_message ? "message" : type));
   for (const char* key : {"content", "output", "summary"}) {
     if (auto found = item.find(key); found != item.end())
       REFUSE_IF(CheckContent(*found, key, JudgePart));

@@ -19,6 +19,7 @@ inline constexpr std::size_t kEgressUpstreamHeadBytes = 32U << 10;  // headers o
 inline constexpr std::size_t kEgressEventBytes = 4U << 20;          // one answer or event read
 inline constexpr std::size_t kEgressJsonDepth = 64;                 // nesting of a request body
 inline constexpr std::size_t kEgressJsonNodes = 1'000'000;          // values in a request body
+inline constexpr std::size_t kEgressJudgedBytes = 1024;             // of each string of a body
 inline constexpr std::size_t kEgressTools = 256;                    // tools in one request
 inline constexpr std::size_t kEgressTunnels = 200;  // tunnels in a record, one by one
 

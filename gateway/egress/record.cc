@@ -50,6 +50,8 @@ void AppendRequest(JsonText* json, const EgressRequest& request) {
   json->Key("tools_offered").Unsigned(request.tools_offered);
   AppendNames(json, "tools_called", request.tools_called);
   json->Key("input_tokens").Unsigned(request.input_tokens);
+  json->Key("cached_tokens").Unsigned(request.cached_tokens);
+  json->Key("cache_write_tokens").Unsigned(request.cache_write_tokens);
   json->Key("output_tokens").Unsigned(request.output_tokens);
   json->Key("finish").String(request.finish);
   json->Key("error_type").String(request.error_type);
@@ -72,7 +74,29 @@ void AppendTunnel(JsonText* json, const EgressTunnel& tunnel) {
   json->Close('}');
 }
 
+void AppendRefusal(JsonText* json, const EgressRefusal& refusal) {
+  json->Open('{').Key("host").String(refusal.host);
+  json->Key("code").String(refusal.code);
+  json->Key("count").Unsigned(refusal.count).Close('}');
+}
+
 }  // namespace
+
+void CountRefusal(std::string_view host, std::string_view code, EgressRecord& record) {
+  constexpr std::string_view kFurther = "*";
+  std::size_t hosts = 0;
+  for (EgressRefusal& refusal : record.refusals) {
+    if (refusal.code != code) continue;
+    const bool is_full = ++hosts > kEgressRefusedHosts;
+    if (refusal.host != host && !is_full) continue;
+    ++refusal.count;
+    return;
+  }
+  if (hosts == kEgressRefusedHosts) host = kFurther;
+  record.refusals.push_back({std::string(host), std::string(code), 1});
+}
+
+bool IsTokenCount(const EgressRequest& request) { return request.path.ends_with("/count_tokens"); }
 
 std::string RecordJson(const EgressRecord& record) {
   JsonText json;
@@ -87,6 +111,8 @@ std::string RecordJson(const EgressRecord& record) {
   json.Close(']');
   json.Key("tunnels").Open('[');
   for (const EgressTunnel& tunnel : record.tunnels) AppendTunnel(&json, tunnel);
+  json.Close(']').Key("refusals").Open('[');
+  for (const EgressRefusal& refusal : record.refusals) AppendRefusal(&json, refusal);
   json.Close(']').Close('}');
   return json.text();
 }

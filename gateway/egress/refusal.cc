@@ -1,10 +1,19 @@
 #include "gateway/egress/refusal.h"
 
+#include <utility>
+
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
 namespace {
+
+// What failed on the way, or came too slowly, may work the next time.
+bool IsFinal(const Refusal& refusal) {
+  constexpr int kTooSlow = 408;
+  constexpr int kFirstPassing = 500;
+  return refusal.status != kTooSlow && refusal.status < kFirstPassing;
+}
 
 // The type each API gives an error of this status; programs decide by it whether to retry.
 std::string_view ErrorType(int status) {
@@ -16,6 +25,21 @@ std::string_view ErrorType(int status) {
 }
 
 }  // namespace
+
+Refusal Exhausted(std::string_view code, std::string message) {
+  constexpr int kForbidden = 403;
+  return {kForbidden, code, std::move(message)};
+}
+
+int RefusalStatus(WireApi api, const Refusal& refusal) {
+  constexpr int kBadRequest = 400;
+  return api == WireApi::kOpenAiResponses && IsFinal(refusal) ? kBadRequest : refusal.status;
+}
+
+std::string RefusalHeaders(const Refusal& refusal) {
+  return Text("x-taskcell-egress: ", refusal.code, "\r\n",
+              IsFinal(refusal) ? "x-should-retry: false\r\n" : "");
+}
 
 std::string RefusalBody(WireApi api, const Refusal& refusal) {
   std::string message = Text(refusal.message, " (", refusal.code, ")");

@@ -15,6 +15,16 @@ struct Refusal {
   std::string message;
 };
 
+// The task has used up what it may: said with a status after which no program tries again.
+Refusal Exhausted(std::string_view code, std::string message);
+
+// The header lines that go with a refusal: its code, and, where asking again cannot help, the word
+// that the clients of Anthropic and OpenAI heed ("x-should-retry: false").
+std::string RefusalHeaders(const Refusal& refusal);
+
+// The status it is said with: codex asks five times more at any of them but 400 (seen).
+int RefusalStatus(WireApi api, const Refusal& refusal);
+
 // The refusal as a JSON body in the shape of the API's own errors.
 std::string RefusalBody(WireApi api, const Refusal& refusal);
 

@@ -7,7 +7,9 @@
 
 #include "gateway/config/uplink.h"
 #include "gateway/egress/limits.h"
+#include "gateway/egress/purse.h"
 #include "launcher/base/result.h"
+#include "launcher/sys/secret_text.h"
 
 namespace taskcell::gateway {
 
@@ -18,19 +20,19 @@ enum class WireApi {
   kOpenAiChat,         // openai_compat
 };
 
-// The one credential the broker adds. It lives in the gateway's memory only; the holder wipes it.
+// The one credential the broker adds. It lives in the gateway's memory only.
 struct Credential {
   std::string header;  // lower case: "x-api-key" or "authorization"
   std::string prefix;  // "" or "Bearer "
-  std::string secret;
-  std::string beta;  // an anthropic-beta value the credential needs, or empty
+  sys::SecretText secret;
+  std::string beta;     // an anthropic-beta value the credential needs, or empty
+  std::string account;  // the account a ChatGPT login names beside its token, or empty
 
   Credential() = default;
   Credential(Credential&&) = default;
   Credential& operator=(Credential&&) = default;
   Credential(const Credential&) = delete;
   Credential& operator=(const Credential&) = delete;
-  ~Credential();
 };
 
 // The fixed place a route leads to, already checked.
@@ -55,6 +57,7 @@ struct Route {
   Credential credential;
   std::vector<std::string> models;  // exact names; an empty list denies every model
   EgressLimits limits;
+  Payment payment;
 };
 
 }  // namespace taskcell::gateway

@@ -106,10 +106,12 @@ Status ParseAuthority(std::string_view url, std::string_view authority, Upstream
   return Ok();
 }
 
-Result<Credential> CredentialFor(WireApi api, std::string secret) {
-  bool is_printable =
-      std::all_of(secret.begin(), secret.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-  if (secret.empty() || secret.size() > kSecretBytes || !is_printable) {
+bool IsVisible(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+Result<Credential> CredentialFor(WireApi api, sys::SecretText secret, bool is_login) {
+  if (secret.empty() || secret.size() > kSecretBytes || !IsVisible(secret)) {
     return Error(Kind::kConfig,
                  "the account's secret is empty, too long or not one word of printable ASCII, so "
                  "it can't be sent as a credential: store it anew")
@@ -119,7 +121,7 @@ Result<Credential> CredentialFor(WireApi api, std::string secret) {
   if (api != WireApi::kAnthropicMessages) {
     credential.header = "authorization";
     credential.prefix = "Bearer ";
-  } else if (secret.starts_with(kOAuthTokenPrefix)) {
+  } else if (is_login || secret.view().starts_with(kOAuthTokenPrefix)) {
     credential.header = "authorization";
     credential.prefix = "Bearer ";
     credential.beta = "oauth-2025-04-20";
@@ -135,6 +137,7 @@ Result<Credential> CredentialFor(WireApi api, std::string secret) {
 std::string_view OverrideVariable(std::string_view provider) {
   if (provider == "anthropic") return "ANTHROPIC_BASE_URL";
   if (provider == "openai") return "OPENAI_BASE_URL";
+  if (provider == "xai") return "GROK_XAI_API_BASE_URL";
   return "";
 }
 
@@ -186,10 +189,12 @@ Result<Route> RouteFor(RouteRequest request) {
   Route route;
   route.api = request.api;
   route.overridden = !request.override_url.empty();
+  if (request.login && request.api == WireApi::kOpenAiResponses) address = kChatGptAddress;
   Result<Upstream> upstream = ParseUpstream(route.overridden ? request.override_url : address);
   if (!upstream.ok()) return std::move(upstream).With(OverrideVariable(request.provider)).error();
   route.upstream = std::move(upstream).value();
-  route.credential = TRY(CredentialFor(request.api, std::move(request.secret)));
+  route.credential = TRY(CredentialFor(request.api, std::move(request.secret), request.login));
+  if (IsVisible(request.login_account)) route.credential.account = std::move(request.login_account);
   route.uplink = std::move(request.uplink);
   route.provider = std::move(request.provider);
   route.models = std::move(request.models);

@@ -9,18 +9,24 @@
 
 namespace taskcell::gateway {
 
+// Where requests with a login of openai's go, as codex's own do: it is no key of the API.
+inline constexpr std::string_view kChatGptAddress = "https://chatgpt.com/backend-api/codex";
+
 struct RouteRequest {
   WireApi api = WireApi::kOpenAiChat;
   std::string provider;             // a provider id of the account store
   std::vector<std::string> models;  // the agent's model and what its program maps it to
-  std::string secret;               // an API key, or an sk-ant-oat token of `claude setup-token`
+  sys::SecretText secret;           // an API key, or an sk-ant-oat token of `claude setup-token`
+  bool login = false;               // `secret` is the access token of a person's login
+  std::string login_account;        // what openai wants named beside it
   Uplink uplink;
   std::string override_url;  // value of OverrideVariable(provider) in the gateway's environment
 };
 
-// The environment variable of the gateway that replaces a provider's own address:
-// ANTHROPIC_BASE_URL or OPENAI_BASE_URL; empty for a provider without one. It is the operator's,
-// not the cell's: the gateway reads it, no job ever does.
+// The environment variable of the gateway that replaces a provider's own address, named as the
+// provider's program names it: ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GROK_XAI_API_BASE_URL; empty
+// for a provider without one. It is the operator's, not the cell's: the gateway reads it, no job
+// ever does.
 std::string_view OverrideVariable(std::string_view provider);
 
 // The address of a provider, "" for one that is not known or does not speak `api`.

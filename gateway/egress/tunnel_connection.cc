@@ -2,6 +2,8 @@
 
 #include <sys/epoll.h>
 
+#include <utility>
+
 #include "gateway/egress/client_hello.h"
 #include "gateway/egress/connect_request.h"
 #include "gateway/egress/http_request.h"
@@ -86,7 +88,7 @@ void TunnelConnection::ReadClient() {
   in_.append(buffer, got->value());
   if (!is_within) {
     return state_ == State::kHead
-               ? Refuse({429, "egress_bytes", "the task has sent all the bytes it may"})
+               ? Refuse(Exhausted("egress_bytes", "the task has sent all the bytes it may"))
                : Cut("egress_bytes");
   }
   if (state_ == State::kHead) TakeHead();
@@ -110,7 +112,7 @@ void TunnelConnection::TakeHead() {
   }
   target_ = std::get<AllowedHost>(std::move(parsed));
   if (!is_within)
-    return Refuse({429, "egress_requests", "the task has made all the requests it may"});
+    return Refuse(Exhausted("egress_requests", "the task has made all the requests it may"));
   if (std::optional<Refusal> refusal = CheckAllowed(session_->allowed(), target_))
     return Refuse(*refusal);
   Enter(State::kHello, session_->limits().hello_seconds);
@@ -129,12 +131,12 @@ void TunnelConnection::TakeHello() {
       CheckServerName(target_, std::get<ClientHello>(read).server_name);
   if (refusal) return Cut(refusal->code);
   Note("");
-  up_.bytes = std::move(in_);
+  up_.bytes = std::exchange(in_, "");
   Enter(State::kDialing, 0);
   UpdateEvents();
-  Result<std::unique_ptr<Dial>> dial =
-      StartDial(session_->curl(), target_, session_->limits().connect_seconds,
-                [this](DialEnd end) { OnDialed(std::move(end)); });
+  Result<std::unique_ptr<Dial>> dial = StartDial(
+      session_->curl(), target_, session_->route().uplink, session_->limits().connect_seconds,
+      [this](DialEnd end) { OnDialed(std::move(end)); });
   if (!dial.ok()) return Cut("egress_internal");
   dial_ = std::move(dial).value();
 }
@@ -148,10 +150,36 @@ void TunnelConnection::OnDialed(DialEnd end) {
   Relay();
 }
 
+void TunnelConnection::SeeServer() {
+  if (retry_ != Retry::kOpen) return;
+  answer_ += down_.bytes;
+  const ServerHello said = ReadServerHello(answer_);
+  if (said == ServerHello::kIncomplete) return;
+  retry_ = said == ServerHello::kRetry ? Retry::kAsked : Retry::kDecided;
+  answer_.clear();
+}
+
+bool TunnelConnection::TakeSecondHello() {
+  auto read = ReadSecondClientHello(in_);
+  std::optional<Refusal> refusal;
+  if (auto* wrong = std::get_if<Refusal>(&read)) refusal = std::move(*wrong);
+  if (auto* hello = std::get_if<ClientHello>(&read))
+    refusal = CheckServerName(target_, hello->server_name);
+  if (refusal) {
+    Cut(refusal->code);
+    return false;
+  }
+  if (std::holds_alternative<HelloIncomplete>(read)) return true;
+  retry_ = Retry::kDecided;
+  up_.bytes = std::exchange(in_, "");
+  return true;
+}
+
 void TunnelConnection::Relay() {
   bool goes_on = Move(client_.get(), upstream_.get(), &up_, true) &&
                  Move(upstream_.get(), client_.get(), &down_, false);
   if (goes_on && !(up_.is_closed && down_.is_closed)) return UpdateEvents();
+  if (state_ == State::kDraining) return;  // cut: the client is still to hear so
   session_->Drop(this);
   Close("");
 }
@@ -174,6 +202,7 @@ bool TunnelConnection::Move(int from, int to, Way* way, bool is_up) {
       way->is_closed = true;
       return true;
     }
+    if (is_up && retry_ == Retry::kOpen) return true;
     if (!Fill(from, way, is_up)) return false;
     if (way->bytes.empty() && !way->is_ended) return true;
   }
@@ -190,7 +219,11 @@ bool TunnelConnection::Fill(int from, Way* way, bool is_up) {
   way->bytes.assign(buffer, got->value());
   bool is_within = is_up ? session_->CountUp(got->value()) : session_->CountDown(got->value());
   if (!is_within) Close("egress_bytes");
-  return is_within;
+  if (!is_within) return false;
+  if (!is_up) SeeServer();
+  if (!is_up || retry_ != Retry::kAsked) return true;
+  in_ += std::exchange(way->bytes, "");
+  return TakeSecondHello();
 }
 
 // ---- ending ---------------------------------------------------------------------------------
@@ -200,9 +233,9 @@ void TunnelConnection::Refuse(const Refusal& refusal) {
   const std::string body = RefusalBody(WireApi::kOpenAiChat, refusal);
   // ignoring: a peer that takes not even this much may miss the reason
   (void)sys::SendNow(client_.get(),
-                     Text("HTTP/1.1 ", refusal.status, " ", StatusPhrase(refusal.status),
-                          "\r\nx-taskcell-egress: ", refusal.code,
-                          "\r\ncontent-type: application/json\r\ncontent-length: ", body.size(),
+                     Text("HTTP/1.1 ", refusal.status, " ", StatusPhrase(refusal.status), "\r\n",
+                          RefusalHeaders(refusal),
+                          "content-type: application/json\r\ncontent-length: ", body.size(),
                           "\r\nconnection: close\r\n\r\n", body));
   BeginDraining();
 }
@@ -210,6 +243,9 @@ void TunnelConnection::Refuse(const Refusal& refusal) {
 void TunnelConnection::Cut(std::string_view code) {
   Note(code);
   dial_.reset();
+  if (is_upstream_watched_) session_->loop()->Forget(upstream_.get());
+  is_upstream_watched_ = false;
+  upstream_.Reset();
   (void)sys::SendNow(client_.get(), kAccessDenied);  // ignoring: as above
   BeginDraining();
 }
@@ -255,7 +291,7 @@ void TunnelConnection::UpdateEvents() {
   bool is_relaying = state_ == State::kRelaying;
   uint32_t client = 0;
   if (is_relaying) {
-    if (up_.bytes.empty() && !up_.is_ended) client |= EPOLLIN;
+    if (up_.bytes.empty() && !up_.is_ended && retry_ != Retry::kOpen) client |= EPOLLIN;
     if (down_.is_due()) client |= EPOLLOUT;
   } else {
     client = state_ == State::kDialing ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;

@@ -14,7 +14,9 @@ namespace taskcell::gateway {
 
 // One connection to the listener for tunnels: takes CONNECT to a host of the list, looks at the TLS
 // ClientHello that follows, notes the decision, dials the host from here, and passes bytes both
-// ways until both sides have ended theirs. Not a byte leaves before all of that has passed.
+// ways until both sides have ended theirs. Not a byte leaves before all of that has passed. What
+// the cell sends after its ClientHello waits for the server's answer: where that asks for another
+// ClientHello, that one has to pass, too.
 class TunnelConnection : public CellConnection {
  public:
   TunnelConnection(CellSession* session, UniqueFd fd);
@@ -28,9 +30,15 @@ class TunnelConnection : public CellConnection {
     kHead,      // reading the CONNECT request
     kHello,     // answered; reading the ClientHello
     kDialing,   // it has passed
-    kRelaying,  // connected
+    kRelaying,  // connected; see Retry
     kDraining,  // refused; reading on what is not wanted, so that closing does not reset the answer
     kClosed,
+  };
+  // Whether the ClientHello that has passed is the one that counts.
+  enum class Retry {
+    kOpen,     // the server has not answered
+    kAsked,    // it wants another one, which has not come
+    kDecided,  // it is, or the other one has passed
   };
   // One way of a relay: what was read on one side and not yet written to the other.
   struct Way {
@@ -51,6 +59,10 @@ class TunnelConnection : public CellConnection {
   void TakeHello();
   void OnDialed(DialEnd end);
   void Relay();
+  // What the far side has answered so far; true when it is in order to go on.
+  void SeeServer();
+  // Reads on for the second ClientHello; false when the connection was ended.
+  bool TakeSecondHello();
   // Moves what can be moved at once; false when a side is gone or too much was moved.
   bool Move(int from, int to, Way* way, bool is_up);
   bool Fill(int from, Way* way, bool is_up);
@@ -75,6 +87,8 @@ class TunnelConnection : public CellConnection {
 
   std::string in_;  // received from the cell, not yet used
   AllowedHost target_;
+  Retry retry_ = Retry::kOpen;
+  std::string answer_;  // the beginning of what the server said, until that is decided
   std::unique_ptr<Dial> dial_;
   Way up_;
   Way down_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gateway/config/secret.h"
 #include "gateway/egress/address.h"
 #include "gateway/egress/curl_multi.h"
 #include "launcher/base/text.h"
@@ -14,6 +15,7 @@ namespace taskcell::gateway {
 namespace {
 
 constexpr long kReadBytes = 64L << 10;
+constexpr long kSendBytes = 512L << 10;  // at once, of a large body
 
 struct SlistDeleter {
   void operator()(curl_slist* list) const {
@@ -54,9 +56,11 @@ class CurlTransfer : public UpstreamTransfer, private CurlTask {
 
  private:
   void End(CURLcode result) override;
+  void Settle() override { sink_->OnPause(); }
   static size_t OnHeader(char* data, size_t size, size_t count, void* self);
   static size_t OnData(char* data, size_t size, size_t count, void* self);
   static curl_socket_t OnOpen(void* self, curlsocktype purpose, struct curl_sockaddr* address);
+  static int OnConnected(void* self, char* address, char* local, int port, int local_port);
 
   bool AddHeaders();
   bool SetOptions();
@@ -83,16 +87,21 @@ class CurlTransfer : public UpstreamTransfer, private CurlTask {
 };
 
 CurlTransfer::~CurlTransfer() {
+  multi_->Drop(this);
   if (is_added_) (void)curl_multi_remove_handle(multi_->get(), easy_.get());
+  if (request_.body_is_secret) Wipe(request_.body);
 }
 
 bool CurlTransfer::AddHeaders() {
   bool done = true;
   for (const HeaderField& field : request_.headers)
     done = done && Append(&headers_, Text(field.name, ": ", field.value));
-  const Credential& credential = *request_.credential;
-  done = done &&
-         Append(&headers_, Text(credential.header, ": ", credential.prefix, credential.secret));
+  if (const Credential* credential = request_.credential; credential != nullptr) {
+    done = done && Append(&headers_,
+                          Text(credential->header, ": ", credential->prefix, credential->secret));
+    if (!credential->account.empty())
+      done = done && Append(&headers_, Text("chatgpt-account-id: ", credential->account));
+  }
   request_.credential = nullptr;
   // Without it curl waits a second for "100 Continue" before it sends a large body.
   return done && Append(&headers_, "Expect:");
@@ -102,16 +111,20 @@ bool CurlTransfer::SetOptions() {
   return Set(CURLOPT_URL, request_.url.c_str()) && Set(CURLOPT_PROTOCOLS_STR, "http,https") &&
          SetUplink() && Set(CURLOPT_NETRC, CURL_NETRC_IGNORED) && Set(CURLOPT_FOLLOWLOCATION, 0L) &&
          Set(CURLOPT_NOSIGNAL, 1L) && Set(CURLOPT_PATH_AS_IS, 1L) &&
-         Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) &&
+         // A resolver that does not come back is left to itself: the loop does not wait for it.
+         Set(CURLOPT_QUICK_EXIT, 1L) && Set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) &&
          Set(CURLOPT_HTTPHEADER, headers_.get()) && Set(CURLOPT_POST, 1L) &&
          Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size())) &&
          Set(CURLOPT_POSTFIELDS, request_.body.data()) && Set(CURLOPT_BUFFERSIZE, kReadBytes) &&
+         (request_.body.size() < static_cast<std::size_t>(kSendBytes) ||
+          Set(CURLOPT_UPLOAD_BUFFERSIZE, kSendBytes)) &&
          Set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(request_.connect_seconds)) &&
          Set(CURLOPT_LOW_SPEED_LIMIT, 1L) &&
          Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request_.idle_seconds)) &&
          Set(CURLOPT_HEADERFUNCTION, &OnHeader) && Set(CURLOPT_HEADERDATA, this) &&
          Set(CURLOPT_WRITEFUNCTION, &OnData) && Set(CURLOPT_WRITEDATA, this) &&
          Set(CURLOPT_OPENSOCKETFUNCTION, &OnOpen) && Set(CURLOPT_OPENSOCKETDATA, this) &&
+         Set(CURLOPT_PREREQFUNCTION, &OnConnected) && Set(CURLOPT_PREREQDATA, this) &&
          Set(CURLOPT_PRIVATE, static_cast<CurlTask*>(this));
 }
 
@@ -148,6 +161,7 @@ void CurlTransfer::Resume() {
 void CurlTransfer::End(CURLcode result) {
   (void)curl_multi_remove_handle(multi_->get(), easy_.get());
   is_added_ = false;
+  multi_->Drop(this);
   sink_->OnEnd(Explain(result));  // may have destroyed this
 }
 
@@ -182,12 +196,20 @@ curl_socket_t CurlTransfer::OnOpen(void* self, curlsocktype /*purpose*/,
   auto* transfer = static_cast<CurlTransfer*>(self);
   AddressKind kind = Classify(&address->addr, address->addrlen);
   AddressKind wanted = transfer->request_.loopback ? AddressKind::kLoopback : AddressKind::kPublic;
-  if (kind != wanted && !transfer->HasProxy()) {
-    transfer->is_address_refused_ = true;
-    return CURL_SOCKET_BAD;
-  }
+  // Nothing is sent where one of the addresses that were tried is bad, whichever comes first.
+  if (kind != wanted && !transfer->HasProxy()) transfer->is_address_refused_ = true;
+  if (transfer->is_address_refused_) return CURL_SOCKET_BAD;
   Result<UniqueFd> fd = sys::MakeSocket(address->family, address->socktype, address->protocol);
   return fd.ok() ? fd->Release() : CURL_SOCKET_BAD;
+}
+
+// Addresses are tried beside each other: one may be connected when the next turns out to be bad.
+int CurlTransfer::OnConnected(void* self, char* /*address*/, char* /*local*/, int /*port*/,
+                              int /*local_port*/) {
+  auto* transfer = static_cast<CurlTransfer*>(self);
+  if (transfer->is_address_refused_) return CURL_PREREQFUNC_ABORT;
+  transfer->sink_->OnSend();
+  return CURL_PREREQFUNC_OK;
 }
 
 size_t CurlTransfer::OnHeader(char* data, size_t size, size_t count, void* self) {
@@ -218,12 +240,15 @@ bool CurlTransfer::TakeHeader(std::string_view line) {
   if (status < 200) return true;  // an interim answer; the real one follows
   answer_.status = static_cast<int>(status);
   is_answered_ = true;
+  multi_->Touch(this);
   return sink_->OnAnswer(answer_) == Intake::kTaken;
 }
 
 size_t CurlTransfer::OnData(char* data, size_t size, size_t count, void* self) {
   std::size_t bytes = size * count;
-  switch (static_cast<CurlTransfer*>(self)->sink_->OnBytes(std::string_view(data, bytes))) {
+  auto* transfer = static_cast<CurlTransfer*>(self);
+  transfer->multi_->Touch(transfer);
+  switch (transfer->sink_->OnBytes(std::string_view(data, bytes))) {
     case Intake::kTaken:
       return bytes;
     case Intake::kWait:

@@ -16,10 +16,11 @@ namespace taskcell::gateway {
 struct UpstreamRequest {
   std::string url;
   std::vector<HeaderField> headers;
-  const Credential* credential = nullptr;  // read by Start only
+  const Credential* credential = nullptr;  // read by Start only; nullptr: none
   std::string body;
-  bool loopback = false;  // the address has to be loopback; else it has to be public
-  Uplink uplink;          // its proxy is not asked for loopback, and may itself be anywhere
+  bool body_is_secret = false;  // it is wiped with the transfer
+  bool loopback = false;        // the address has to be loopback; else it has to be public
+  Uplink uplink;                // its proxy is not asked for loopback, and may itself be anywhere
   int connect_seconds = kEgressConnectSeconds;
   int idle_seconds = kEgressUpstreamIdleSeconds;
 };
@@ -40,13 +41,18 @@ struct UpstreamEnd {
 enum class Intake { kTaken, kWait, kAbort };
 
 // Hears of one transfer, in the loop's thread. None of the calls may destroy the transfer but
-// OnEnd, after which nothing more is heard.
+// OnPause and OnEnd, after which nothing more is heard.
 class UpstreamSink {
  public:
   virtual ~UpstreamSink() = default;
+  // The connection stands, and the request begins to leave; again where it is sent again.
+  virtual void OnSend() {}
   virtual Intake OnAnswer(const UpstreamAnswer& answer) = 0;
   // kWait: nothing was taken; the same bytes come again after Resume.
   virtual Intake OnBytes(std::string_view bytes) = 0;
+  // All that has arrived so far has been given by the calls before. This one may destroy the
+  // transfer, too.
+  virtual void OnPause() {}
   virtual void OnEnd(const UpstreamEnd& end) = 0;
 };
 
@@ -56,8 +62,9 @@ class CurlMulti;
 // Sends requests to providers: libcurl, driven by the event loop. Certificates are verified against
 // the system's or the uplink's; http is spoken to loopback only; proxies and .netrc of the
 // environment are ignored; redirects are not followed; every address is classified when it is
-// dialled, so a name that changes its mind is refused too. (An uplink's proxy resolves names itself
-// and gets to see nothing but the provider's name and what TLS shows.)
+// dialled, so a name that changes its mind is refused too, and nothing is sent where one of those
+// that were tried is bad. (An uplink's proxy resolves names itself and gets to see nothing but the
+// provider's name and what TLS shows.)
 class UpstreamClient {
  public:
   static Result<std::unique_ptr<UpstreamClient>> Make(EventLoop* loop);

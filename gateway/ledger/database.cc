@@ -101,6 +101,8 @@ void Database::ReleaseMemory() {
   (void)::sqlite3_db_release_memory(database_.get());  // how much it was
 }
 
+bool Database::IsInTransaction() const { return ::sqlite3_get_autocommit(database_.get()) == 0; }
+
 Status Database::Execute(std::string_view sql) {
   Statement statement = TRY(Prepare(sql));
   return statement.Run();

@@ -56,9 +56,11 @@ class Database {
   // Gives back what it keeps of the file in memory.
   void ReleaseMemory();
 
-  // Makes `work`, a callable that returns Status, one transaction: all of it or nothing.
+  // Makes `work`, a callable that returns Status, one transaction: all of it or nothing. Inside
+  // another one it is part of that, whose work must fail where this fails.
   template <typename Work>
   Status Transact(Work work) {
+    if (IsInTransaction()) return work();
     TRY(Execute("BEGIN IMMEDIATE"));
     Status done = work();
     if (done.ok()) done = Execute("COMMIT");
@@ -71,6 +73,7 @@ class Database {
     void operator()(sqlite3* database) const;
   };
   explicit Database(sqlite3* database) : database_(database) {}
+  bool IsInTransaction() const;
 
   std::unique_ptr<sqlite3, Close> database_;
 };

@@ -7,7 +7,8 @@ namespace taskcell::gateway {
 Status Ledger::Enter(const IntakeRow& message) {
   Statement insert =
       TRY(database_.Prepare("INSERT INTO intake (rail, message, task, envelope, refusal, reply_id, "
-                            "replied) VALUES (?, ?, ?, ?, ?, ?, 0)"));
+                            "replied, entered_ms) VALUES (?, ?, ?, ?, ?, ?, 0, "
+                            "CAST(strftime('%s', 'now') AS INTEGER) * 1000)"));
   insert.Bind(message.rail).Bind(message.message).Bind(message.task).Bind(message.envelope);
   return insert.Bind(message.refusal).Bind(message.reply_id).Run();
 }

@@ -13,7 +13,7 @@
 namespace taskcell::gateway {
 namespace {
 
-constexpr int64_t kVersion = 3;
+constexpr int64_t kVersion = 4;
 
 // One statement each, since they are prepared one by one. An older ledger gets the rest.
 constexpr std::array<std::string_view, 4> kVersion1 = {
@@ -47,6 +47,20 @@ constexpr std::array<std::string_view, 5> kVersion3 = {
     "NULL, PRIMARY KEY (rail, message)) STRICT",
     "CREATE INDEX unreplied ON intake(rail) WHERE replied = 0",
     "PRAGMA user_version = 3",
+};
+
+constexpr std::array<std::string_view, 6> kVersion4 = {
+    "CREATE TABLE spending (account TEXT NOT NULL, month TEXT NOT NULL, microcents INTEGER NOT "
+    "NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (account, month)) STRICT",
+    "CREATE TABLE chain (id INTEGER PRIMARY KEY CHECK (id = 1), head INTEGER NOT NULL, head_digest "
+    "TEXT NOT NULL, next_digest TEXT NOT NULL, cut INTEGER NOT NULL, cut_digest TEXT NOT NULL) "
+    "STRICT",
+    // 0 where it is not known: such a message is taken for an old one.
+    "ALTER TABLE intake ADD COLUMN entered_ms INTEGER NOT NULL DEFAULT 0",
+    // For what is removed with a task.
+    "CREATE INDEX IF NOT EXISTS runs_of ON runs(task)",
+    "CREATE INDEX IF NOT EXISTS intake_of ON intake(task)",
+    "PRAGMA user_version = 4",
 };
 
 constexpr std::array<std::pair<TaskState, std::string_view>, 7> kStates = {{
@@ -97,6 +111,8 @@ Status MakeTables(Database& database) {
       for (std::string_view statement : kVersion2) TRY(database.Execute(statement));
     if (TRY(Version(database)) == 2)
       for (std::string_view statement : kVersion3) TRY(database.Execute(statement));
+    if (TRY(Version(database)) == 3)
+      for (std::string_view statement : kVersion4) TRY(database.Execute(statement));
     return Ok();
   });
 }
@@ -239,6 +255,11 @@ Status Ledger::StartRun(const RunRow& run) {
 Status Ledger::FinishRun(std::string_view id, int64_t ended_ms) {
   Statement update = TRY(database_.Prepare("UPDATE runs SET ended_ms = ? WHERE id = ?"));
   return update.Bind(ended_ms).Bind(id).Run().With(kLedgerFile);
+}
+
+Status Ledger::ForgetScriptRun(std::string_view id) {
+  Statement remove = TRY(database_.Prepare("DELETE FROM runs WHERE id = ? AND task = ''"));
+  return remove.Bind(id).Run().With(kLedgerFile);
 }
 
 Result<std::vector<RunRow>> Ledger::Runs(std::string_view task) {

@@ -81,15 +81,31 @@ struct IntakeRow {
 
 inline constexpr int64_t kMaxWaitingTasks = 10000;
 
-// One cell made for a task.
+// One cell made for a task, or for a script while that is there.
 struct RunRow {
-  std::string id;  // the run id in the cell's name and labels
-  std::string task;
+  std::string id;    // the run id in the cell's name and labels
+  std::string task;  // empty: a script's
   std::string engine;
   std::string account;
   int64_t started_ms = 0;
   int64_t deadline_ms = 0;
   int64_t ended_ms = 0;
+};
+
+// What one account paid in one month, as far as prices are known.
+struct Spending {
+  std::string account;         // its id
+  int64_t microcents = 0;      // millionths of a cent
+  int64_t unpriced_calls = 0;  // of models without a price
+};
+
+// Where the chain of receipts stands (receipt_chain.h). Line numbers; 0: none. Digests in hex.
+struct ChainState {
+  int64_t head = 0;  // the last line
+  std::string head_digest;
+  std::string next_digest;  // of the line behind it while that is written; empty: none is
+  int64_t cut = 0;          // the last line that was removed for its age
+  std::string cut_digest;
 };
 
 // The record of a home's tasks, its cells and its accounts: <home>/taskcell.db, which is not below
@@ -141,6 +157,12 @@ class Ledger {
   // The message has its reply; what that needed is forgotten.
   Status MarkReplied(std::string_view rail, std::string_view message);
 
+  // Makes all that `work` writes here one transaction: all of it or nothing, and one wait for the
+  // disk.
+  Status Together(const std::function<Status()>& work) {
+    return database_.Transact(work).With(kLedgerFile);
+  }
+
   // Gives back what it keeps in memory; to be called before it is not needed for long.
   void ReleaseMemory() { database_.ReleaseMemory(); }
 
@@ -153,6 +175,8 @@ class Ledger {
 
   Status StartRun(const RunRow& run);
   Status FinishRun(std::string_view id, int64_t ended_ms);
+  // Nothing is left of the cell of a script.
+  Status ForgetScriptRun(std::string_view id);
   // All cells made for a task, in order.
   Result<std::vector<RunRow>> Runs(std::string_view task);
 
@@ -165,12 +189,31 @@ class Ledger {
   Status ChangeAccount(std::string_view id, std::string_view fingerprint,
                        const std::function<void(AccountState&)>& change);
 
+  // Adds to what the account paid in `month` ("2026-12").
+  Status AddSpending(std::string_view month, const Spending& spent);
+  // Every account that paid in `month`.
+  Result<std::vector<Spending>> SpendingIn(std::string_view month);
+
+  // Removes tasks that ended before `before_ms`, the oldest first and at most `limit`, with their
+  // runs, answers and messages, and messages without a task that are as old. One whose reply is
+  // due stays. How many tasks it were; `look`: would be.
+  Result<int64_t> RemoveEnded(int64_t before_ms, int64_t limit, bool look = false);
+  // How much of its file is in use.
+  Result<int64_t> UsedBytes();
+  // Gives the file system back what is not, where that is a large part.
+  Status Shrink();
+
+  Result<ChainState> Chain();
+  Status SetChain(const ChainState& state);
+
  private:
   explicit Ledger(Database database) : database_(std::move(database)) {}
   static Result<Ledger> Prepare(const std::string& home_path);
   Result<std::optional<AccountState>> Account(std::string_view id);
   Result<std::string> Kept(std::string_view column, std::string_view id);
   Status Forget(std::string_view id);
+  Result<int64_t> Number(std::string_view sql);
+  Status RemoveTask(const std::string& id);
   // With a transaction open.
   Status Insert(const TaskRow& task, std::string_view prompt, const TaskTerms& terms);
   Status Enter(const IntakeRow& message);

@@ -32,11 +32,12 @@ Result<UniqueFd> OpenLocked(int home_fd, const std::string& path, std::chrono::m
   return file;
 }
 
-Result<UniqueFd> TakeHomeLock(int home_fd, const std::string& name) {
+Result<UniqueFd> TakeHomeLock(int home_fd, const std::string& name,
+                              std::chrono::milliseconds wait) {
   constexpr char kDirectory[] = "locks";
   Status made = sys::MakeDirectory(home_fd, kDirectory, 0700);
   if (!made.ok() && made.error().err != EEXIST) return std::move(made).error();
-  return OpenLocked(home_fd, Text(kDirectory, "/", name), std::chrono::milliseconds(0));
+  return OpenLocked(home_fd, Text(kDirectory, "/", name), wait);
 }
 
 }  // namespace taskcell::gateway

@@ -16,7 +16,8 @@ Status LockWithin(int fd, std::chrono::milliseconds wait);
 // it as LockWithin does. The kernel gives the lock back whatever ends this process.
 Result<UniqueFd> OpenLocked(int home_fd, const std::string& path, std::chrono::milliseconds wait);
 
-// The same at once with <home>/locks/<name>; the directory is made (0700) where it is missing.
-Result<UniqueFd> TakeHomeLock(int home_fd, const std::string& name);
+// The same with <home>/locks/<name>; the directory is made (0700) where it is missing.
+Result<UniqueFd> TakeHomeLock(int home_fd, const std::string& name,
+                              std::chrono::milliseconds wait = std::chrono::milliseconds(0));
 
 }  // namespace taskcell::gateway

@@ -134,7 +134,25 @@ void PutEvidence(JsonText& json, const Receipt& receipt) {
   } else {
     json.Raw(receipt.egress_json);
   }
-  json.Close('}').Key("cgroup_events");
+  json.Close('}').Key("usage");
+  if (receipt.usage_json.empty()) {
+    json.Null();
+  } else {
+    json.Raw(receipt.usage_json);
+  }
+  json.Key("evidence_differs").Open('[');
+  for (const EvidenceDifference& difference : receipt.differences) {
+    json.Open('{').Key("what").String(difference.what);
+    json.Key("told").String(difference.told);
+    json.Key("recorded").String(difference.recorded).Close('}');
+  }
+  json.Close(']').Key("export");
+  if (receipt.export_json.empty()) {
+    json.Null();
+  } else {
+    json.Raw(receipt.export_json);
+  }
+  json.Key("cgroup_events");
   if (receipt.events_json.empty()) {
     json.Null();
   } else {
@@ -151,6 +169,7 @@ std::string ReceiptJson(const Receipt& receipt) {
   for (const auto& [key, value] :
        std::initializer_list<std::pair<std::string_view, std::string_view>>{
            {"run_id", receipt.run_id},
+           {"task_id", receipt.task_id},
            {"agent", receipt.agent},
            {"home", receipt.home},
            {"runtime", receipt.runtime},

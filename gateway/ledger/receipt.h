@@ -13,10 +13,18 @@
 
 namespace taskcell::gateway {
 
+// A point in which what a program's own output told of its run is not what the broker recorded.
+struct EvidenceDifference {
+  std::string_view what;  // "steps", "tools", "finish", "reply" or "tokens"
+  std::string told;       // by the output: fixed words, numbers and a tool's sanitised name
+  std::string recorded;   // by the broker
+};
+
 // What one run was and did, for the operator: written when a run began (a refusal before that
 // leaves nothing). It holds no prompt, no reply, no secret and nothing the AI printed.
 struct Receipt {
   std::string run_id;
+  std::string task_id;  // in the ledger
   std::string agent;
   std::string home;
   std::string runtime;
@@ -42,7 +50,10 @@ struct Receipt {
   std::vector<std::string> tunnel_hosts;  // "host:port" a tunnel might lead to
   bool credential_inside = false;         // the program signs in by itself: there was no route
   std::string egress_json;                // RecordJson; empty: no broker
+  std::string usage_json;                 // tokens and cost; empty: no job was handed over
 
+  std::vector<EvidenceDifference> differences;
+  std::string export_json;  // what became of the files the job left; empty: nobody asked
   std::string events_json;  // what the cgroup counted; empty: unknown
   std::string job_end;      // how the job ended, for a person
   std::string outcome;      // "success", "refused", ...

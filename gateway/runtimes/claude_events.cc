@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 
 #include "gateway/runtimes/event_reader.h"
 #include "gateway/runtimes/tool_names.h"
@@ -85,8 +87,10 @@ class ClaudeEvents : public EventReader {
       if (!text.empty()) text += '\n';
       text += block.String("text");
     } else if (type == "tool_use") {
-      facts.used_tool = true;
-      ++facts.steps;
+      facts.UseTool(block.String("name"));
+      // A call without an id is counted each time: better too many than too few.
+      std::string_view id = block.String("id");
+      if (id.empty() || seen_.emplace(id).second) ++facts.steps;
       if (!MayUse(block.String("name"))) facts.Violate(block.String("name"));
     } else if (!IsOneOf(kHarmlessBlocks, type)) {
       // server_tool_use, mcp_tool_use and whatever comes next: named by its type.
@@ -160,6 +164,7 @@ class ClaudeEvents : public EventReader {
   }
 
   ClaudeDialect dialect_;
+  std::set<std::string, std::less<>> seen_;  // ids of tool calls
   bool rejected_ = false;
   std::string standing_error_;  // the error field of the last assistant event
 };

@@ -9,6 +9,7 @@
 #include "gateway/runtimes/runtime.h"
 #include "launcher/base/result.h"
 #include "launcher/cell/job.h"
+#include "launcher/sys/secret_text.h"
 
 namespace taskcell::gateway {
 
@@ -19,8 +20,8 @@ struct HostJobRequest {
   uint64_t max_turns = 30;
   std::vector<std::string> denied_tools;  // [capabilities] denied_tools; heeded by claude only
   std::string prompt;                     // whole, with the system instructions
-  std::string secret;  // of the account; empty: the program's own login has to do
-  bool oauth = false;  // `secret` is a stored token, not an API key (claude)
+  sys::SecretText secret;  // of the account; empty: the program's own login has to do
+  bool oauth = false;      // `secret` is a stored token, not an API key (claude)
   // The gateway's own environment, of which only what HostEnvironment names is handed on.
   std::map<std::string, std::string, std::less<>> environment;
   std::string override_url;  // of the provider, from the gateway's environment; empty: its own

@@ -8,6 +8,7 @@
 #include "gateway/runtimes/runtime.h"
 #include "launcher/base/result.h"
 #include "launcher/cell/job.h"
+#include "launcher/sys/secret_text.h"
 
 namespace taskcell::gateway {
 
@@ -48,7 +49,7 @@ struct JobRequest {
   std::string prompt;                     // whole, with the system instructions
   uint16_t broker_port = 0;               // the cell's loopback listener
   uint16_t tunnel_port = 0;               // its listener for tunnels; 0: none
-  std::string secret;                     // the credential, for a runtime with OwnHosts alone
+  sys::SecretText secret;                 // the credential, for a runtime with OwnHosts alone
   CredentialShape shape = CredentialShape::kApiKey;
   uint64_t timeout_ms = 0;
 };

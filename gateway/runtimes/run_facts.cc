@@ -83,6 +83,14 @@ void RunFacts::Violate(std::string_view tool) {
   if (violation.empty()) violation = "unnamed tool";
 }
 
+void RunFacts::UseTool(std::string_view tool) {
+  used_tool = true;
+  tool = tool.substr(0, kMaxToolNameBytes);
+  if (tools.size() == kMaxToldTools || std::find(tools.begin(), tools.end(), tool) != tools.end())
+    return;
+  tools.emplace_back(tool);
+}
+
 bool SaysRateLimited(std::string_view text) {
   std::string lower = Lower(text);
   if (SaysRateLimit(lower) || HasWord(lower, "429")) return true;

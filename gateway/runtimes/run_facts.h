@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/runtimes/stream.h"
 
@@ -16,16 +17,19 @@ struct RunFacts {
   bool is_error = false;  // the final event calls itself an error
   bool turn_limit = false;
   bool used_tool = false;
-  unsigned steps = 0;        // tool uses, or rounds, as the runtime counts them
-  bool auth_marker = false;  // a field, not a text, says that the credential was rejected
-  unsigned rejections = 0;   // times in a row that the program told of a rejected credential
-  bool rate_marker = false;  // likewise for rate limit, quota and billing
-  std::string violation;     // the first forbidden tool
-  std::string errors;        // texts of error events and fields, one a line
+  std::vector<std::string> tools;  // distinct names it told of, the first kMaxToldTools
+  unsigned steps = 0;              // tool uses, or rounds, as the runtime counts them
+  bool auth_marker = false;        // a field, not a text, says that the credential was rejected
+  unsigned rejections = 0;         // times in a row that the program told of a rejected credential
+  bool rate_marker = false;        // likewise for rate limit, quota and billing
+  std::string violation;           // the first forbidden tool
+  std::string errors;              // texts of error events and fields, one a line
   TokenUsage usage;
 
   void AddError(std::string_view text);
   void Violate(std::string_view tool);
+  // A tool was called by this name.
+  void UseTool(std::string_view tool);
 };
 
 // True when an error text speaks of a rate limit, a quota or missing credit.

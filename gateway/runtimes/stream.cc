@@ -151,6 +151,7 @@ class StreamReader::State {
     run.step_limit = facts_.turn_limit || step_limit_;
     run.has_result = facts_.has_result;
     run.used_tool = facts_.used_tool;
+    run.tools = facts_.tools;
     run.steps = facts_.steps;
     run.unparsable_lines = lines_.unparsable();
     run.violation = facts_.violation;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/runtimes/runtime.h"
 
@@ -29,6 +30,8 @@ inline constexpr std::size_t kMaxKeptStderrBytes = 64U << 10U;
 // A program that goes on asking with a credential that was rejected more often than this, one time
 // after the other, is ended.
 inline constexpr unsigned kMaxRejections = 3;
+// So many distinct names of tools are kept of a run.
+inline constexpr std::size_t kMaxToldTools = 64;
 // More lines than this from which no JSON value can be assembled end the run.
 inline constexpr unsigned kMaxUnparsableLines = 3;
 
@@ -45,7 +48,8 @@ struct ParsedRun {
   bool step_limit = false;           // the step limit was reached, with or without a reply
   bool has_result = false;           // the program's final event came
   bool used_tool = false;
-  unsigned steps = 0;  // as counted from the stream (codex)
+  std::vector<std::string> tools;  // names it told of, where it tells the model's own (not codex)
+  unsigned steps = 0;              // tool calls or rounds, as the runtime tells them
   unsigned unparsable_lines = 0;
   std::string violation;    // kToolViolation: the tool, or "unparsable_stream"
   std::string detail;       // the program's own error texts; for the log, never for the reply

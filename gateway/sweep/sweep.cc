@@ -32,11 +32,6 @@ constexpr std::string_view kLowercase = "abcdefghijklmnopqrstuvwxyz";
 constexpr std::string_view kAlphanumeric =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-bool IsRunId(std::string_view name) {
-  constexpr std::size_t kDigits = 32;
-  return name.size() == kDigits && IsMadeOf(name, kHex);
-}
-
 bool MakesSense(const probe::ListedContainer& container) {
   constexpr std::size_t kDigits = 64;
   return container.id.size() == kDigits && IsMadeOf(container.id, kHex) &&
@@ -53,6 +48,14 @@ bool IsOverdue(const probe::ListedContainer& container, int64_t now_s) {
   std::optional<uint64_t> deadline = ParseUnsigned(container.deadline_label);
   return deadline.has_value() && now_s > kSweepGraceS &&
          *deadline < static_cast<uint64_t>(now_s - kSweepGraceS);
+}
+
+// The run id in a PartName; empty for any other name.
+std::string RunOfPart(std::string_view name) {
+  constexpr std::string_view kEnd = ".part";
+  if (!name.starts_with('.') || !name.ends_with(kEnd) || name.size() <= kEnd.size() + 1) return "";
+  const std::string_view run = name.substr(1, name.size() - 1 - kEnd.size());
+  return IsRunId(run) ? std::string(run) : "";
 }
 
 class Sweeper {
@@ -102,6 +105,29 @@ class Sweeper {
         report_.directories.push_back(name);
       } else {
         report_.notes.push_back(Text("run directory ", name, ": ", removed.error().text));
+        Fail("directory_remove_failed");
+      }
+    }
+    return Ok();
+  }
+
+  // Exports that were not whole when their process ended.
+  Status Parts() {
+    Result<UniqueFd> opened =
+        sys::OpenAt2(home_.fd.get(), "exports", kOpenDirectory, sys::kResolveBeneath);
+    if (!opened.ok() && opened.error().err == ENOENT) return Ok();
+    const UniqueFd exports = TRY(std::move(opened));
+    for (const sys::DirectoryEntry& entry :
+         TRY(sys::ListDirectory(exports.get(), kMaxRunDirectories))) {
+      const std::string run = RunOfPart(entry.name);
+      if (run.empty() || TRY(IsHeld(run))) continue;
+      const struct stat info = TRY(sys::StatAt(exports.get(), entry.name));
+      if (info.st_mtim.tv_sec >= options_.now_s - kSweepGraceS) continue;
+      Status removed = options_.dry_run ? Ok() : mounts::RemoveTree(exports.get(), entry.name);
+      if (removed.ok()) {
+        report_.expired.push_back(Text("half an export of run ", run));
+      } else {
+        report_.notes.push_back(Text("exports/", entry.name, ": ", removed.error().text));
         Fail("directory_remove_failed");
       }
     }
@@ -202,6 +228,11 @@ class Sweeper {
 
 }  // namespace
 
+bool IsRunId(std::string_view name) {
+  constexpr std::size_t kDigits = 32;
+  return name.size() == kDigits && IsMadeOf(name, kHex);
+}
+
 Result<SweepReport> Sweep(const Home& home, const EngineContainers* engine,
                           const SweepOptions& options) {
   Result<UniqueFd> sandbox =
@@ -214,6 +245,7 @@ Result<SweepReport> Sweep(const Home& home, const EngineContainers* engine,
   std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
   Sweeper sweeper(home, TRY(std::move(sandbox)), std::move(ledger), options);
   TRY(sweeper.Tasks());
+  TRY(sweeper.Parts());
   if (engine == nullptr || TRY(sweeper.Containers(*engine))) TRY(sweeper.Directories());
   return sweeper.Finish();
 }

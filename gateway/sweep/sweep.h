@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gateway/config/home.h"
@@ -33,11 +34,15 @@ struct SweepReport {
   std::vector<std::string> containers;   // ids removed
   std::vector<std::string> directories;  // run ids whose directories were removed
   std::vector<std::string> interrupted;  // tasks whose process is gone
+  std::vector<std::string> expired;      // by [taskcell.retention]: one line a kind
   std::vector<std::string> notes;        // for a person: what was left alone and why
   // What failed, by the guide's reason ("docker_unreachable", "list_invalid",
   // "container_remove_failed", "directory_remove_failed"), and how many of it.
   std::map<std::string, uint64_t, std::less<>> failures;
 };
+
+// True for 32 lowercase hex digits.
+bool IsRunId(std::string_view name);
 
 // Removes what is left of runs that nobody runs any more, of this home only: containers that exited
 // or are dead, or are more than kSweepGraceS past their deadline while no process holds their run

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "gateway/ledger/audit.h"
+#include "gateway/ledger/month.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
 namespace {
+
+constexpr uint64_t kMicrocentsPerCent = 1'000'000;
 
 AccountState StateOf(const Account& account, const std::vector<AccountState>& states) {
   const std::string fingerprint = account.Fingerprint();
@@ -20,6 +24,7 @@ AccountState StateOf(const Account& account, const std::vector<AccountState>& st
 struct Candidate {
   const Account* account;
   AccountState state;
+  int64_t spent;
 };
 
 // Whether `a` is to be tried before `b`, where both have the same priority.
@@ -29,6 +34,7 @@ bool Before(RotationStrategy strategy, const Candidate& a, const Candidate& b) {
       return false;  // they stand in order already
     case RotationStrategy::kLeastCost:
       if (a.account->type != b.account->type) return a.account->type == AccountType::kOauth;
+      if (a.spent != b.spent) return a.spent < b.spent;
       return a.state.last_used < b.state.last_used;
     case RotationStrategy::kRoundRobin:
       return a.state.last_used < b.state.last_used;
@@ -38,32 +44,66 @@ bool Before(RotationStrategy strategy, const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
+int64_t SpentBy(std::string_view account, const std::vector<Spending>& spending) {
+  for (const Spending& known : spending)
+    if (known.account == account) return known.microcents;
+  return 0;
+}
+
+std::optional<Pause> PauseOf(const Account& account, const AccountHistory& history, int64_t now) {
+  const AccountState state = StateOf(account, history.states);
+  if (IsResting(state, now)) return Pause{state.cooling_because, state.cooling_until};
+  if (!account.budget_cents.has_value()) return std::nullopt;
+  const auto spent_cents =
+      static_cast<uint64_t>(SpentBy(account.id, history.spending)) / kMicrocentsPerCent;
+  if (spent_cents < *account.budget_cents) return std::nullopt;
+  return Pause{
+      Text("its monthly_budget_cents (", *account.budget_cents, ") is spent (", spent_cents, ")"),
+      NextMonth(now)};
+}
+
+Result<AccountHistory> ReadAccountHistory(const Home& home, int64_t now) {
+  AccountHistory history;
+  std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
+  if (!ledger.has_value()) return history;
+  history.states = TRY(ledger->Accounts());
+  history.spending = TRY(ledger->SpendingIn(MonthOf(now)));
+  history.ledger = std::move(ledger);
+  return history;
+}
+
 Result<std::vector<Account>> OrderAccounts(const std::vector<Account>& fitting,
-                                           const std::vector<AccountState>& states,
-                                           RotationStrategy strategy, int64_t now) {
+                                           const AccountHistory& history, RotationStrategy strategy,
+                                           int64_t now) {
   constexpr int kMaxNamed = 4;
   std::vector<Candidate> ready;
   std::string waiting;
   int named = 0;
   for (const Account& account : fitting) {
-    AccountState state = StateOf(account, states);
-    if (!IsResting(state, now)) {
-      ready.push_back({&account, std::move(state)});
+    const std::optional<Pause> pause = PauseOf(account, history, now);
+    if (!pause.has_value()) {
+      ready.push_back(
+          {&account, StateOf(account, history.states), SpentBy(account.id, history.spending)});
     } else if (named++ < kMaxNamed) {
-      waiting += Text(waiting.empty() ? "" : "; ", "account `", Printable(account.id),
-                      "`: ", state.cooling_because, ", until ",
-                      Rfc3339(MomentOf(std::chrono::seconds(state.cooling_until))));
+      waiting +=
+          Text(waiting.empty() ? "" : "; ", "account `", Printable(account.id), "`: ", pause->why,
+               ", until ", Rfc3339(MomentOf(std::chrono::seconds(pause->until_s))));
     }
   }
   if (ready.empty())
-    return Error(Kind::kConfig, Text("every account that fits is cooling down (", waiting,
-                                     "); wait, add another account, or mend the one named"))
+    return Error(Kind::kConfig,
+                 Text("every account that fits is cooling down or has spent its budget (", waiting,
+                      "); wait, add another account, or mend the one named"))
         .Coded("no_account");
   std::stable_sort(ready.begin(), ready.end(),
                    [&](const Candidate& a, const Candidate& b) { return Before(strategy, a, b); });
   std::vector<Account> order;
   order.reserve(ready.size());
-  for (const Candidate& candidate : ready) order.push_back(*candidate.account);
+  for (const Candidate& candidate : ready) {
+    order.push_back(*candidate.account);
+    if (order.back().login.has_value())
+      order.back().login->refused = candidate.state.auth_failures > 0;
+  }
   return order;
 }
 
@@ -80,7 +120,7 @@ AccountLesson LearnAboutAccount(const Evidence& evidence, std::string_view code)
   } else if (totals.provider_errors > 0) {
     lesson.outcome = AccountOutcome::kError;
   }
-  const bool refused = code == "auth_failed" || code == "rate_limited";
+  const bool refused = code == "auth_failed" || code == "rate_limited" || code == "budget_spent";
   const bool used_tool =
       totals.tool_calls > 0 || (IsStreamEvidence(evidence) && evidence.run.used_tool);
   lesson.may_try_another = refused && !used_tool;

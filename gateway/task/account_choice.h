@@ -6,18 +6,41 @@
 #include <vector>
 
 #include "gateway/config/accounts.h"
+#include "gateway/config/home.h"
 #include "gateway/config/rotation.h"
 #include "gateway/ledger/account_state.h"
+#include "gateway/ledger/ledger.h"
 #include "gateway/task/verdict.h"
 
 namespace taskcell::gateway {
 
+// What the ledger knows of a home's accounts.
+struct AccountHistory {
+  std::vector<AccountState> states;
+  std::vector<Spending> spending;     // of this month
+  std::optional<Ledger> ledger = {};  // that it was read from, for whoever writes there next
+};
+
+// What the account paid this month, in millionths of a cent.
+int64_t SpentBy(std::string_view account, const std::vector<Spending>& spending);
+
+// Why the account may not be used at `now` (unix seconds), and until when ("rate limit, until
+// ..."): it rests, or its month's budget is spent. Empty: it may. Pure.
+struct Pause {
+  std::string why;
+  int64_t until_s = 0;
+};
+std::optional<Pause> PauseOf(const Account& account, const AccountHistory& history, int64_t now);
+
 // Puts accounts that fit (in their order of priority) into the order in which they are to be tried,
-// without those that are cooling down at `now` (unix seconds); at least one. Error code no_account
-// when all are, naming each with its reason and when it may be used again. Pure.
+// without those that may not be used at `now`; at least one. Error code no_account when none may,
+// naming each with its reason and when it may be used again. Pure.
 Result<std::vector<Account>> OrderAccounts(const std::vector<Account>& fitting,
-                                           const std::vector<AccountState>& states,
-                                           RotationStrategy strategy, int64_t now);
+                                           const AccountHistory& history, RotationStrategy strategy,
+                                           int64_t now);
+
+// Nothing where no task of the home ever ran.
+Result<AccountHistory> ReadAccountHistory(const Home& home, int64_t now);
 
 // What a run says about the account that paid for it.
 struct AccountLesson {

@@ -1,10 +1,9 @@
 #include "gateway/task/account_list.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "gateway/config/accounts.h"
-#include "gateway/ledger/ledger.h"
+#include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
 #include "launcher/base/json_text.h"
 
@@ -25,9 +24,7 @@ std::string_view Name(ListedAccount::State state) {
 Result<std::vector<ListedAccount>> ListAccounts(const Home& home, const Environment& environment,
                                                 int64_t now_s) {
   const ConfigValue config = TRY(ReadConfig(home));
-  std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
-  std::vector<AccountState> states;
-  if (ledger.has_value()) states = TRY(ledger->Accounts());
+  const AccountHistory history = TRY(ReadAccountHistory(home, now_s));
   std::vector<ListedAccount> listed;
   for (const Account& account : TRY(LoadAccounts(config, home.fd.get(), environment))) {
     ListedAccount row;
@@ -38,17 +35,13 @@ Result<std::vector<ListedAccount>> ListAccounts(const Home& home, const Environm
     if (!account.unavailable.empty()) {
       row.state = ListedAccount::State::kUnusable;
       row.why = account.unavailable;
-    } else {
-      const std::string fingerprint = account.Fingerprint();
-      for (const AccountState& state : states) {
-        const bool rests =
-            state.id == account.id && state.fingerprint == fingerprint && IsResting(state, now_s);
-        if (!rests) continue;
-        row.state = ListedAccount::State::kResting;
-        row.why = state.cooling_because;
-        row.until_s = state.cooling_until;
-      }
+    } else if (std::optional<Pause> pause = PauseOf(account, history, now_s)) {
+      row.state = ListedAccount::State::kResting;
+      row.why = std::move(pause->why);
+      row.until_s = pause->until_s;
     }
+    row.spent_microcents = SpentBy(account.id, history.spending);
+    row.budget_cents = account.budget_cents;
     listed.push_back(std::move(row));
   }
   return listed;
@@ -61,7 +54,14 @@ std::string AccountsJson(const std::vector<ListedAccount>& accounts) {
     json.Open('{').Key("id").String(account.id).Key("provider").String(account.provider);
     json.Key("type").String(account.type).Key("priority").Number(account.priority);
     json.Key("state").String(Name(account.state)).Key("why").String(account.why);
-    json.Key("until").Number(account.until_s).Close('}');
+    json.Key("until").Number(account.until_s);
+    json.Key("spent_microcents").Number(account.spent_microcents).Key("budget_cents");
+    if (account.budget_cents.has_value()) {
+      json.Unsigned(*account.budget_cents);
+    } else {
+      json.Null();
+    }
+    json.Close('}');
   }
   json.Close(']');
   return json.text();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ struct ListedAccount {
   std::string type;  // "api_key" or "oauth"
   int64_t priority = 0;
   State state = State::kReady;
-  std::string why;      // it rests or cannot be used
-  int64_t until_s = 0;  // unix time a resting one may be used again
+  std::string why;               // it rests or cannot be used
+  int64_t until_s = 0;           // unix time a resting one may be used again
+  int64_t spent_microcents = 0;  // this month
+  std::optional<uint64_t> budget_cents;
 };
 
 // All accounts of a home, in the order in which they are tried. Asks no provider. kConfig where

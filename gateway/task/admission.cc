@@ -1,7 +1,5 @@
 #include "gateway/task/admission.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
@@ -10,12 +8,10 @@
 #include "gateway/config/rotation.h"
 #include "gateway/config/toml_document.h"
 #include "gateway/egress/routes.h"
-#include "gateway/ledger/ledger.h"
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/account_choice.h"
 #include "gateway/task/platform.h"
 #include "launcher/base/text.h"
-#include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -102,17 +98,16 @@ Status ChooseTunnels(const AgentConfig& agent, Admission& admission) {
   return Ok();
 }
 
-// A tunnel connects to the very address that was looked at; the operator's proxy would look for
-// itself.
+// A tunnel's socket is taken over once it stands, which TLS to the proxy itself would be wrapped
+// around.
 Status CheckTunnels(const Admission& admission) {
-  if (admission.tunnel_hosts.empty() || admission.uplink.proxy.empty()) return Ok();
-  if (admission.credential_inside)
-    return Invalid(Text("runtime `", FamilyName(admission.runtime),
-                        "` goes through tunnels, which do not take [taskcell] upstream_proxy: "
-                        "remove that, or use another runtime"));
-  return Invalid(
-      "[taskcell] allow_hosts of agent.toml opens tunnels, which do not take [taskcell] "
-      "upstream_proxy of config.toml: remove one of the two");
+  if (admission.tunnel_hosts.empty() || !admission.uplink.proxy.starts_with("https://"))
+    return Ok();
+  return Invalid(Text(admission.credential_inside
+                          ? Text("runtime `", FamilyName(admission.runtime), "`")
+                          : std::string("[taskcell] allow_hosts of agent.toml"),
+                      " goes through tunnels, which take an http:// [taskcell] upstream_proxy "
+                      "only: name that, or remove one of the two"));
 }
 
 Status CheckPids(const SandboxSettings& settings) {
@@ -126,39 +121,17 @@ Status CheckTimeout(const AgentConfig& agent) {
   return Invalid("[container] timeout_ms of agent.toml must not be 0");
 }
 
-// A root directory for native cells is pinned here, so that what is checked is what is used.
-Status PinRoot(Admission& admission) {
-  const TaskcellSettings& own = admission.own_settings;
-  if (own.root == "host") return Ok();
-  Result<UniqueFd> root =
-      sys::OpenAt2(AT_FDCWD, own.root, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
-  if (!root.ok())
-    return Invalid(Text("[taskcell] root: ", root.error().text,
-                        "; it must be a directory reached without symbolic links"));
-  struct stat info = TRY(sys::Stat(root->get()));
-  admission.root = std::move(root).value();
-  admission.root_device = info.st_dev;
-  admission.root_inode = info.st_ino;
-  return Ok();
-}
-
 Status CheckImage(Admission& admission) {
   if (admission.engine->kind() == cell::Engine::kNative) return Ok();
   TRY(admission.engine->CheckImage(admission.settings.image));
   return Ok();
 }
 
-// What runs of this home taught about accounts; nothing where none ever ran.
-Result<std::vector<AccountState>> ReadAccountStates(const Home& home) {
-  std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
-  if (!ledger.has_value()) return std::vector<AccountState>();
-  return ledger->Accounts();
-}
-
 Result<Payer> PayerFor(const Account& account, const Admission& admission) {
   if (admission.credential_inside) {
     Payer payer{account.id, account.Fingerprint(), false, Route()};
     payer.route.credential.secret = account.secret;
+    payer.route.uplink = admission.uplink;
     return payer;
   }
   RouteRequest request;
@@ -166,13 +139,24 @@ Result<Payer> PayerFor(const Account& account, const Admission& admission) {
   request.provider = admission.provider;
   request.models = ModelsFor(admission.runtime, admission.model);
   request.secret = account.secret;
+  if (account.login.has_value()) {
+    request.login = true;
+    request.login_account = account.login->account;
+    if (account.login->CanBeRenewed())
+      TRY(ParseUpstream(account.login->endpoint.url)
+              .With(Text("[taskcell.oauth.", account.provider, "] token_endpoint")));
+  }
   request.uplink = admission.uplink;
   request.override_url = admission.override_url;
   Result<Route> route = RouteFor(std::move(request));
   if (!route.ok())
     return Invalid(Text("account `", Printable(account.id), "`: ", route.error().text));
-  return Payer{account.id, account.Fingerprint(), account.type == AccountType::kOauth,
-               std::move(route).value()};
+  return Payer{account.id,
+               account.Fingerprint(),
+               account.type == AccountType::kOauth,
+               std::move(route).value(),
+               account.login,
+               account.budget_cents};
 }
 
 Status ChoosePayers(const Home& home, const ConfigValue& config, const AgentConfig& agent,
@@ -182,10 +166,13 @@ Status ChoosePayers(const Home& home, const ConfigValue& config, const AgentConf
   wish.family = FamilyName(admission.runtime);
   wish.provider = admission.provider;
   wish.oauth_token = admission.runtime == Runtime::kClaude;
+  wish.document = admission.runtime == Runtime::kClaude || admission.runtime == Runtime::kCodex;
   wish.pool = agent.account_pool;
   admission.rate_limit_cooldown_s = rotation.rate_limit_cooldown_s;
   std::optional<Error> unusable;
-  for (const Account& account : TRY(ChooseAccounts(home, config, wish, environment, rotation))) {
+  ChosenAccounts chosen = TRY(ChooseAccounts(home, config, wish, environment, rotation));
+  admission.ledger = std::move(chosen.ledger);
+  for (const Account& account : chosen.accounts) {
     Result<Payer> payer = PayerFor(account, admission);
     if (payer.ok()) {
       admission.payers.push_back(std::move(payer).value());
@@ -199,26 +186,32 @@ Status ChoosePayers(const Home& home, const ConfigValue& config, const AgentConf
 
 }  // namespace
 
-Result<std::vector<Account>> ChooseAccounts(const Home& home, const ConfigValue& config,
-                                            const AccountWish& wish, const Environment& environment,
-                                            const Rotation& rotation) {
+Result<ChosenAccounts> ChooseAccounts(const Home& home, const ConfigValue& config,
+                                      const AccountWish& wish, const Environment& environment,
+                                      const Rotation& rotation) {
   std::vector<Account> accounts = TRY(LoadAccounts(config, home.fd.get(), environment));
   const std::vector<Account> fitting = TRY(FittingAccounts(accounts, wish));
-  Result<std::vector<AccountState>> states = ReadAccountStates(home);
-  if (!states.ok()) return std::move(states).error().Coded("workspace_failed");
-  return OrderAccounts(fitting, states.value(), rotation.strategy, ::time(nullptr));
+  const int64_t now = ::time(nullptr);
+  Result<AccountHistory> history = ReadAccountHistory(home, now);
+  if (!history.ok()) return std::move(history).error().Coded("workspace_failed");
+  ChosenAccounts chosen;
+  chosen.accounts = TRY(OrderAccounts(fitting, history.value(), rotation.strategy, now));
+  chosen.ledger = std::move(history->ledger);
+  return chosen;
 }
 
 Result<ConfigValue> ReadConfig(const Home& home) {
-  Result<ConfigValue> config = ReadToml(home.fd.get(), "config.toml", "config.toml");
+  Result<ConfigValue> config = ReadToml(*home.files, home.fd.get(), "config.toml", "config.toml");
   if (config.ok()) return config;
   if (config.error().err == ENOENT) return ConfigValue();
   return std::move(config).error().Coded("invalid_config");
 }
 
-Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings) {
+namespace {
+
+Result<Admission> AdmitBy(const ConfigValue& config, const Home& home, const AgentConfig& agent,
+                          Surroundings& surroundings) {
   Admission admission;
-  const ConfigValue config = TRY(ReadConfig(home));
   admission.warnings = ReadEscapeHatches(config).warnings;
   admission.settings = TRY(ReadSandboxSettings(config));
   admission.own_settings = TRY(ReadTaskcellSettings(config));
@@ -235,14 +228,28 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
   TRY(CheckProvider(surroundings.environment, agent.model, admission));
   admission.uplink = TRY(ReadUplink(admission.own_settings));
   TRY(CheckTunnels(admission));
-  TRY(PinRoot(admission));
+  admission.root = TRY(PinNativeRoot(admission.own_settings));
   auto executable = admission.settings.executables.find(FamilyName(admission.runtime));
   if (executable != admission.settings.executables.end()) admission.executable = executable->second;
   admission.engine = TRY(surroundings.make_engine(admission.own_settings));
   TRY(admission.engine->CheckReachable());
+  TRY(admission.engine->CheckShared({home.path, surroundings.programs.init}));
   TRY(CheckImage(admission));
   if (admission.engine->NeedsLimitsProbe())
     TRY(surroundings.prove_limits(home, *admission.engine, admission.settings));
+  return admission;
+}
+
+}  // namespace
+
+Result<Admission> AdmitCell(const Home& home, const AgentConfig& agent,
+                            Surroundings& surroundings) {
+  return AdmitBy(TRY(ReadConfig(home)), home, agent, surroundings);
+}
+
+Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings) {
+  const ConfigValue config = TRY(ReadConfig(home));
+  Admission admission = TRY(AdmitBy(config, home, agent, surroundings));
   TRY(ChoosePayers(home, config, agent, surroundings.environment, admission));
   return admission;
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gateway/config/account_wish.h"
 #include "gateway/config/accounts.h"
 #include "gateway/config/agent_config.h"
 #include "gateway/config/allowed_host.h"
@@ -12,7 +14,9 @@
 #include "gateway/config/rotation.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/egress/route.h"
+#include "gateway/ledger/ledger.h"
 #include "gateway/runtimes/runtime.h"
+#include "gateway/task/native_root.h"
 #include "gateway/task/task.h"
 #include "probe/cells/cell_engine.h"
 
@@ -25,6 +29,8 @@ struct Payer {
   std::string fingerprint;
   bool oauth = false;
   Route route;
+  std::optional<OauthLogin> login = {};  // of a credential document
+  std::optional<uint64_t> budget_cents = {};
 };
 
 // A task that may run: everything that was decided before anything was made.
@@ -37,9 +43,7 @@ struct Admission {
   std::string model;       // as the program is to use it
   std::string executable;  // in the cell
   std::unique_ptr<probe::CellEngine> engine;
-  UniqueFd root;  // native with a root directory: the pin
-  uint64_t root_device = 0;
-  uint64_t root_inode = 0;
+  NativeRoot root;
   std::string override_url;
   Uplink uplink;
   // Where tunnels of the cell may lead: what the runtime needs by itself, and the agent's
@@ -47,7 +51,8 @@ struct Admission {
   std::vector<AllowedHost> tunnel_hosts;
   // The program takes no address of a broker: no route, and the credential goes into the cell.
   bool credential_inside = false;
-  std::vector<Payer> payers;  // in the order to be tried; at least one
+  std::vector<Payer> payers;     // in the order to be tried; at least one
+  std::optional<Ledger> ledger;  // of the home, as accounts were looked up in it; none: no task ran
   int64_t rate_limit_cooldown_s = 0;
   std::vector<std::string> warnings;  // about settings that have no effect
 };
@@ -58,11 +63,19 @@ struct Admission {
 // an engine before every check of the configuration has passed, and nothing is written anywhere.
 Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings& surroundings);
 
+// The same without an account: whether a cell of the agent may be made that nothing pays for, in
+// which no provider is asked.
+Result<Admission> AdmitCell(const Home& home, const AgentConfig& agent, Surroundings& surroundings);
+
 // The accounts that fit `wish`, in the order in which they are to be tried; those that rest are
 // left out. Error codes no_account, invalid_config, workspace_failed.
-Result<std::vector<Account>> ChooseAccounts(const Home& home, const ConfigValue& config,
-                                            const AccountWish& wish, const Environment& environment,
-                                            const Rotation& rotation);
+struct ChosenAccounts {
+  std::vector<Account> accounts;
+  std::optional<Ledger> ledger;  // as Admission has it
+};
+Result<ChosenAccounts> ChooseAccounts(const Home& home, const ConfigValue& config,
+                                      const AccountWish& wish, const Environment& environment,
+                                      const Rotation& rotation);
 
 // Reads config.toml; a missing file is an empty one. Error code invalid_config.
 Result<ConfigValue> ReadConfig(const Home& home);

@@ -21,7 +21,7 @@ bool IsNotRun(std::string_view code) {
 // What was asked for makes no sense.
 bool IsRequestAtFault(std::string_view code) {
   return code == "invalid_prompt" || code == "agent_not_found" || code == "unknown_kind" ||
-         code == "unknown_role";
+         code == "unknown_role" || code == "invalid_input";
 }
 
 // The guide's form of a message.

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/task/usage.h"
 #include "gateway/task/verdict.h"
 #include "launcher/base/error.h"
 
@@ -23,6 +24,8 @@ struct TaskAnswer {
   std::string task_id;       // in the ledger; empty: it was not admitted
   std::string receipt_json;  // empty: no run began
   std::string receipt_path;  // empty: not written
+  std::string export_path;   // empty: nothing was exported
+  TaskUsage usage;           // of all its runs; only in the process that ran it
   std::vector<std::string> warnings;
 
   bool ok() const { return code == "ok"; }

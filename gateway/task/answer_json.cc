@@ -30,6 +30,8 @@ std::string AnswerJson(const TaskAnswer& answer) {
       .String(answer.task_id)
       .Key("receipt_path")
       .String(answer.receipt_path)
+      .Key("export_path")
+      .String(answer.export_path)
       .Key("receipt");
   if (answer.receipt_json.empty()) {
     json.Null();
@@ -54,6 +56,7 @@ Result<TaskAnswer> ParseAnswer(std::string_view json) {
     answer.for_host = object.at("for_host");
     answer.by_gateway = object.at("by_gateway");
     answer.receipt_path = object.at("receipt_path");
+    answer.export_path = object.value("export_path", "");  // answers of older versions have none
     if (!object.at("receipt").is_null()) answer.receipt_json = object.at("receipt").dump();
     answer.warnings = object.at("warnings").get<std::vector<std::string>>();
     return answer;

@@ -75,6 +75,10 @@ class Dispatch {
   }
 
   TaskAnswer OnHost(std::string_view why) {
+    if (!request_.inputs.empty())
+      return NotRun("cell_required",
+                    Text("the task was not run: ", why,
+                         ", so it would run on the host, where there is no /input"));
     if (request_.require_cell)
       return NotRun("cell_required",
                     Text("the task was not run: ", why,
@@ -152,6 +156,7 @@ class Dispatch {
     };
     if (cell_made) return stay("a cell of its own was made");
     if (request_.require_cell) return stay("--require-cell was given");
+    if (!request_.inputs.empty()) return stay("there is no /input on the host");
     if (!told.ok()) return stay("the audit log cannot be written");
     Status bypassed = Audit(home_, agent_.config.name, "task_sandbox_bypassed",
                             {{"reason", refusal.code}, {"runtime", runtime_}});
@@ -213,7 +218,7 @@ void LogFailure(const Home& home, const std::string& agent, TaskAnswer& answer) 
 
 std::optional<TaskAnswer> SkipTask(const TaskRequest& request, Surroundings& surroundings) {
   if (CoverageOf(request.kind) != Coverage::kSkipped) return std::nullopt;
-  Result<Home> home = OpenHome(request.home);
+  Result<Home> home = OpenHome(request.home, surroundings.files);
   if (!home.ok()) return std::nullopt;
   Result<Agent> agent = FindAgent(home.value(), request.agent);
   if (!agent.ok() || !agent->config.sandbox_enabled) return std::nullopt;
@@ -223,7 +228,7 @@ std::optional<TaskAnswer> SkipTask(const TaskRequest& request, Surroundings& sur
 TaskAnswer RunTask(const TaskRequest& request, Surroundings& surroundings) {
   const Clock::time_point begun = Clock::now();
   const Status prompt = CheckPrompt(request.prompt);
-  Result<Home> home = OpenHome(request.home);
+  Result<Home> home = OpenHome(request.home, surroundings.files);
   if (!home.ok() && prompt.ok())
     return AnswerFor(std::move(home).error().Coded("workspace_failed"));
   if (!home.ok()) return AnswerFor(prompt.error());

@@ -33,26 +33,33 @@ Result<HostProcess> Start(const std::string& program, int directory_fd) {
 
 }  // namespace
 
+Status RelayOnHost(const HostRelay& relay, cell::Job job, Evidence& evidence) {
+  evidence.on_host = true;
+  // The pinned directory, whatever is done to its name meanwhile.
+  job.working_directory = Text("/proc/self/fd/", kDirectoryNumber);
+  Result<HostProcess> process = Start(relay.program, relay.directory_fd);
+  if (!process.ok()) return std::move(process).error().Coded("transport_failed");
+  gate::GateHost gate = TRY(gate::GateHost::Open(std::move(process->gate)));
+  TRY(RelayJob({gate, nullptr, job, relay.sink, relay.max_turns, relay.deadline, relay.cancel_fd},
+               evidence));
+  (void)gate.Done();  // ignoring: it ends everything all the same when the gate is gone
+  // Not killed: it goes when all of the job is gone, or its own time for that is over.
+  (void)process->child.Wait();  // ignoring: how it ended adds nothing
+  return Ok();
+}
+
 Result<Evidence> RunHostJob(const std::string& program, int directory_fd, cell::Job job,
                             const HostTerms& terms) {
   Evidence evidence;
-  evidence.on_host = true;
   evidence.runtime = terms.runtime;
   evidence.account = terms.account;
   evidence.executable = job.argv.empty() ? "" : job.argv.front();
   evidence.max_turns = terms.max_turns;
   evidence.timeout_ms = terms.timeout_ms;
-  // The pinned directory, whatever is done to its name meanwhile.
-  job.working_directory = Text("/proc/self/fd/", kDirectoryNumber);
-  Result<HostProcess> process = Start(program, directory_fd);
-  if (!process.ok()) return std::move(process).error().Coded("transport_failed");
-  gate::GateHost gate = TRY(gate::GateHost::Open(std::move(process->gate)));
   StreamReader reader(terms.runtime, terms.max_turns, StreamReader::Tools::kAny);
-  TRY(RelayJob({gate, nullptr, job, reader, terms.max_turns, terms.deadline, terms.cancel_fd},
-               evidence));
-  (void)gate.Done();  // ignoring: it ends everything all the same when the gate is gone
-  // Not killed: it goes when all of the job is gone, or its own time for that is over.
-  (void)process->child.Wait();  // ignoring: how it ended adds nothing
+  StreamSink sink(reader);
+  TRY(RelayOnHost({program, directory_fd, sink, terms.max_turns, terms.deadline, terms.cancel_fd},
+                  std::move(job), evidence));
   evidence.run = reader.Finish(CliExit(evidence.end));
   return evidence;
 }

@@ -26,16 +26,19 @@ Result<probe::Endpoint> ChooseHostEndpoint(const TaskcellSettings& settings) {
                                FlavourOf(settings.engine));
 }
 
-Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings,
-                                                          int cancel_fd) {
+// The engine `settings` name: "auto" is never native.
+Result<std::unique_ptr<probe::CellEngine>> HostSurroundings::MakeEngine(
+    const TaskcellSettings& settings, int cancel_fd) {
   if (settings.engine == EngineChoice::kNative) {
     auto native = std::make_unique<probe::NativeEngine>();
     native->CancelOn(cancel_fd);
     return std::unique_ptr<probe::CellEngine>(std::move(native));
   }
   probe::Endpoint endpoint = TRY(ChooseHostEndpoint(settings));
-  auto engine = std::make_unique<probe::DockerEngine>(
-      std::move(endpoint), FlavourOf(settings.engine), probe::DockerEngine::Report::kChecked);
+  std::shared_ptr<probe::EngineClient> client = engines_.Take(
+      endpoint.Describe(), [&] { return std::make_unique<probe::EngineClient>(endpoint); });
+  auto engine = std::make_unique<probe::DockerEngine>(std::move(client), FlavourOf(settings.engine),
+                                                      probe::DockerEngine::Report::kChecked);
   engine->CancelOn(cancel_fd);
   return std::unique_ptr<probe::CellEngine>(std::move(engine));
 }
@@ -52,8 +55,12 @@ Surroundings HostSurroundings::For(int cancel_fd) {
   surroundings.environment = environment_;
   surroundings.effective_uid = ::geteuid();
   surroundings.programs = programs_;
-  surroundings.make_engine = [cancel_fd](const TaskcellSettings& settings) {
-    return MakeHostEngine(settings, cancel_fd);
+  surroundings.files =
+      files_.Take("", [this] { return std::make_unique<mounts::FileReader>(programs_.launch); });
+  surroundings.snapshots = snapshots_.Take(
+      "", [this] { return std::make_unique<mounts::SnapshotTaker>(programs_.launch); });
+  surroundings.make_engine = [this, cancel_fd](const TaskcellSettings& settings) {
+    return MakeEngine(settings, cancel_fd);
   };
   surroundings.prove_limits = [this, cancel_fd](const Home& home, probe::CellEngine& engine,
                                                 const SandboxSettings& settings) {

@@ -4,16 +4,18 @@
 #include <mutex>
 
 #include "gateway/egress/broker.h"
+#include "gateway/task/idle_pool.h"
 #include "gateway/task/limits_probe.h"
 #include "gateway/task/task.h"
 #include "gateway/task/uncovered.h"
 #include "launcher/base/result.h"
+#include "probe/engine/client.h"
 #include "probe/engine/endpoint.h"
 
 namespace taskcell::gateway {
 
 // The world as it is: this process's environment, the engines of this host, one broker for all
-// tasks of this process.
+// tasks of this process, and connections and helping processes that one task hands on to the next.
 class HostSurroundings {
  public:
   // Error code workspace_failed when the programs are not found.
@@ -25,12 +27,17 @@ class HostSurroundings {
 
  private:
   HostSurroundings() = default;
+  Result<std::unique_ptr<probe::CellEngine>> MakeEngine(const TaskcellSettings& settings,
+                                                        int cancel_fd);
   Result<Broker*> SharedBroker();
 
   Environment environment_;
   Programs programs_;
   LimitsProbe limits_probe_;
   UncoveredPaths uncovered_;
+  IdlePool<probe::EngineClient> engines_;
+  IdlePool<mounts::FileReader> files_;
+  IdlePool<mounts::SnapshotTaker> snapshots_;
   std::mutex mutex_;  // of the broker's start
   std::unique_ptr<Broker> broker_;
 };
@@ -38,9 +45,5 @@ class HostSurroundings {
 // The socket of the engine `settings` and the environment name, for every engine but native. Error
 // code docker_unreachable.
 Result<probe::Endpoint> ChooseHostEndpoint(const TaskcellSettings& settings);
-
-// The engine `settings` name: "auto" is never native. `cancel_fd` as in Surroundings.
-Result<std::unique_ptr<probe::CellEngine>> MakeHostEngine(const TaskcellSettings& settings,
-                                                          int cancel_fd);
 
 }  // namespace taskcell::gateway

@@ -7,16 +7,22 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/config/account_wish.h"
 #include "gateway/config/accounts.h"
 #include "gateway/config/rotation.h"
 #include "gateway/config/sandbox_settings.h"
 #include "gateway/egress/routes.h"
+#include "gateway/ledger/audit.h"
+#include "gateway/ledger/host_receipt.h"
+#include "gateway/ledger/receipt_chain.h"
 #include "gateway/runtimes/plan_host_job.h"
 #include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/cancel.h"
+#include "gateway/task/evidence_text.h"
 #include "gateway/task/host_job.h"
 #include "gateway/task/prompt.h"
+#include "gateway/task/run_directory.h"
 #include "gateway/task/stream_sink.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
@@ -31,7 +37,8 @@ struct HostAdmission {
   uint64_t max_turns = 0;
   uint64_t timeout_ms = 0;
   std::string override_url;
-  std::vector<Account> payers;  // in the order to be tried; empty: the program's own login
+  std::vector<Account> payers;   // in the order to be tried; empty: the program's own login
+  std::optional<Ledger> ledger;  // as in Admission
   int64_t rate_limit_cooldown_s = 0;
 };
 
@@ -69,11 +76,12 @@ Result<HostAdmission> AdmitOnHost(const Home& home, const AgentConfig& agent,
   wish.provider = provider;
   wish.oauth_token = admission.runtime == Runtime::kClaude;
   wish.pool = agent.account_pool;
-  Result<std::vector<Account>> payers = ChooseAccounts(home, config, wish, environment, rotation);
-  if (payers.ok()) {
-    admission.payers = std::move(payers).value();
-  } else if (!bypassed || payers.error().code != "no_account") {
-    return std::move(payers).error();
+  Result<ChosenAccounts> chosen = ChooseAccounts(home, config, wish, environment, rotation);
+  if (chosen.ok()) {
+    admission.payers = std::move(chosen->accounts);
+    admission.ledger = std::move(chosen->ledger);
+  } else if (!bypassed || chosen.error().code != "no_account") {
+    return std::move(chosen).error();
   }
   return admission;
 }
@@ -85,21 +93,81 @@ TaskAnswer Failed(const Error& error, const Surroundings& surroundings) {
   return answer;
 }
 
+// One task on the host, with all that its runs have in common.
+struct HostCourse {
+  const Home& home;
+  const Agent& agent;
+  const TaskRequest& request;
+  const HostAdmission& admission;
+  std::string prompt;
+  Surroundings& surroundings;
+  Clock::time_point begun;
+  bool bypassed = false;
+  TaskRecord& record;
+};
+
+HostReceipt BeginReceipt(const HostCourse& course, const Account* payer) {
+  HostReceipt receipt;
+  receipt.task_id = course.record.task_id();
+  receipt.agent = course.agent.config.name;
+  receipt.home = course.home.path;
+  receipt.runtime = RuntimeId(course.admission.runtime);
+  receipt.model = course.agent.config.model;
+  receipt.provider = HostProvider(course.admission.runtime);
+  if (payer != nullptr) receipt.account = payer->id;
+  receipt.started = Rfc3339(WallClock::now());
+  receipt.kind = TaskKindName(course.request.kind);
+  receipt.bypassed = course.bypassed;
+  receipt.max_turns = course.admission.max_turns;
+  receipt.timeout_ms = course.admission.timeout_ms;
+  return receipt;
+}
+
+// What the program told, which nobody else saw.
+void RecordEvidence(const Evidence& evidence, HostReceipt& receipt) {
+  receipt.started_program = evidence.end.started;
+  receipt.steps = evidence.run.steps;
+  receipt.used_tool = evidence.run.used_tool;
+  receipt.tokens_told = evidence.run.usage.seen;
+  receipt.input_tokens = evidence.run.usage.input;
+  receipt.cached_tokens = evidence.run.usage.cached_input;
+  receipt.output_tokens = evidence.run.usage.output;
+  receipt.job_end = evidence.transport_error.empty() ? EndText(evidence.end) : "the gate broke off";
+}
+
+// The receipt of a run, in the home's chain: there is no cell whose directory could hold a copy.
+void Record(const HostCourse& course, HostReceipt& receipt, TaskAnswer& answer) {
+  Result<std::string> run_id = MakeRunId();
+  if (!run_id.ok()) return answer.warnings.push_back(run_id.error().text);
+  receipt.run_id = std::move(run_id).value();
+  receipt.ended = Rfc3339(WallClock::now());
+  receipt.wall_ms = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - course.begun).count());
+  receipt.outcome = OutcomeWord(answer.code);
+  receipt.code = answer.code;
+  receipt.message = answer.message;
+  receipt.step_limit = answer.step_limit;
+  answer.receipt_json = ReceiptJson(receipt);
+  Status chained = course.record.AddReceipt(course.home, answer.receipt_json);
+  if (!chained.ok())
+    answer.warnings.push_back(
+        Text("the receipt is not in ", kReceiptsFile, ": ", chained.error().text));
+}
+
 // With one account, or none.
-TaskAnswer RunWith(const Account* payer, const Agent& agent, const HostAdmission& admission,
-                   const std::string& prompt, Surroundings& surroundings, Clock::time_point begun,
-                   AccountLesson& lesson) {
+TaskAnswer RunWith(const HostCourse& course, const Account* payer, AccountLesson& lesson) {
+  const HostAdmission& admission = course.admission;
   HostTerms terms;
-  terms.deadline = begun + std::chrono::milliseconds(admission.timeout_ms);
+  terms.deadline = course.begun + std::chrono::milliseconds(admission.timeout_ms);
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(terms.deadline - Clock::now());
   HostJobRequest request;
   request.runtime = admission.runtime;
-  request.model = agent.config.model;
+  request.model = course.agent.config.model;
   request.max_turns = admission.max_turns;
-  request.denied_tools = agent.config.denied_tools;
-  request.prompt = prompt;
-  request.environment = surroundings.environment;
+  request.denied_tools = course.agent.config.denied_tools;
+  request.prompt = course.prompt;
+  request.environment = course.surroundings.environment;
   request.override_url = admission.override_url;
   request.timeout_ms = static_cast<uint64_t>(std::max<int64_t>(left.count(), 1));
   if (payer != nullptr) {
@@ -110,34 +178,41 @@ TaskAnswer RunWith(const Account* payer, const Agent& agent, const HostAdmission
   terms.runtime = admission.runtime;
   terms.max_turns = admission.max_turns;
   terms.timeout_ms = admission.timeout_ms;
-  terms.cancel_fd = surroundings.cancel_fd;
+  terms.cancel_fd = course.surroundings.cancel_fd;
   Result<cell::Job> job = PlanHostJob(request);
-  if (!job.ok()) return Failed(job.error(), surroundings);
+  if (!job.ok()) return Failed(job.error(), course.surroundings);
+  HostReceipt receipt = BeginReceipt(course, payer);
   Result<Evidence> evidence =
-      RunHostJob(surroundings.programs.host, agent.directory.get(), std::move(job).value(), terms);
-  if (!evidence.ok()) return Failed(evidence.error(), surroundings);
-  RedactRun(evidence->run, request.secret);
-  Verdict verdict = Classify(evidence.value());
-  lesson = LearnAboutAccount(evidence.value(), verdict.code);
-  const std::string message = verdict.message;
-  TaskAnswer answer = AnswerOf(std::move(verdict));
-  answer.message = OneLine(message, kMaxMessageBytes);  // the sandbox's frame is not for it
+      RunHostJob(course.surroundings.programs.host, course.agent.directory.get(),
+                 std::move(job).value(), terms);
+  TaskAnswer answer;
+  if (evidence.ok()) {
+    RedactRun(evidence->run, request.secret);
+    RecordEvidence(evidence.value(), receipt);
+    Verdict verdict = Classify(evidence.value());
+    lesson = LearnAboutAccount(evidence.value(), verdict.code);
+    const std::string message = verdict.message;
+    answer = AnswerOf(std::move(verdict));
+    answer.message = OneLine(message, kMaxMessageBytes);  // the sandbox's frame is not for it
+  } else {
+    answer = Failed(evidence.error(), course.surroundings);
+  }
+  Record(course, receipt, answer);
   return answer;
 }
 
-TaskAnswer RunAdmitted(const Agent& agent, const HostAdmission& admission,
-                       const std::string& prompt, Surroundings& surroundings,
-                       Clock::time_point begun, TaskRecord& record) {
+TaskAnswer RunAdmitted(const HostCourse& course) {
+  const std::vector<Account>& payers = course.admission.payers;
   AccountLesson lesson;
-  if (admission.payers.empty())
-    return RunWith(nullptr, agent, admission, prompt, surroundings, begun, lesson);
+  if (payers.empty()) return RunWith(course, nullptr, lesson);
   TaskAnswer answer;
   std::vector<std::string> warnings;
-  for (const Account& payer : admission.payers) {
+  for (const Account& payer : payers) {
     lesson = AccountLesson();
-    answer = RunWith(&payer, agent, admission, prompt, surroundings, begun, lesson);
-    record.Learn(payer.id, payer.Fingerprint(), lesson, admission.rate_limit_cooldown_s, warnings);
-    if (!lesson.may_try_another || &payer == &admission.payers.back()) break;
+    answer = RunWith(course, &payer, lesson);
+    course.record.Learn(payer.id, payer.Fingerprint(), lesson,
+                        course.admission.rate_limit_cooldown_s, warnings);
+    if (!lesson.may_try_another || &payer == &payers.back()) break;
     warnings.push_back(Text("account `", payer.id, "`: ", answer.code, "; account `",
                             std::next(&payer)->id, "` is tried next"));
   }
@@ -154,9 +229,10 @@ TaskAnswer RunHostTask(const Home& home, const Agent& agent, const TaskRequest& 
   std::vector<std::string> warnings;
   Result<HostAdmission> admission =
       AdmitOnHost(home, agent.config, surroundings.environment, bypassed);
-  Result<std::string> system = ReadSystemPrompt(agent.directory.get(), warnings);
+  Result<std::string> system = ReadSystemPrompt(*home.files, agent.directory.get(), warnings);
   if (!record.has_value() && admission.ok() && system.ok()) {
-    Result<TaskRecord> begun_record = TaskRecord::Begin(home, agent.config.name, request);
+    Result<TaskRecord> begun_record = TaskRecord::Begin(
+        home, agent.config.name, request, std::exchange(admission->ledger, std::nullopt));
     if (begun_record.ok()) {
       record = std::move(begun_record).value();
     } else {
@@ -170,8 +246,9 @@ TaskAnswer RunHostTask(const Home& home, const Agent& agent, const TaskRequest& 
   } else if (record.has_value()) {
     if (surroundings.report_progress)
       surroundings.report_progress("the task runs on the host, without isolation");
-    answer = RunAdmitted(agent, admission.value(), WholePrompt(system.value(), request.prompt),
-                         surroundings, begun, *record);
+    answer = RunAdmitted({home, agent, request, admission.value(),
+                          WholePrompt(system.value(), request.prompt), surroundings, begun,
+                          bypassed, *record});
     answer.ran_on_host = true;
   }
   answer.for_host = true;

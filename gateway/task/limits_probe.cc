@@ -6,6 +6,7 @@
 
 #include "gateway/task/cancel.h"
 #include "gateway/task/plan_task.h"
+#include "gateway/task/refused_limit.h"
 #include "gateway/task/run_directory.h"
 #include "launcher/base/text.h"
 #include "launcher/cell/compare.h"
@@ -86,13 +87,14 @@ Status Prove(const Home& home, probe::CellEngine& engine, const SandboxSettings&
   places.init_program = programs.init;
   places.launch_program = programs.launch;
   Status proven = Ok();
+  const cell::Limits limits = plan.limits;
   Result<std::unique_ptr<probe::RunningCell>> cell = engine.Make(std::move(plan), places);
   if (cell.ok()) {
     proven = Attest(*cell.value(), engine.kind(), cancel_fd);
     Status removed = cell.value()->Remove();
     if (proven.ok()) proven = std::move(removed);
   } else {
-    proven = std::move(cell).error();
+    proven = NameRefusedLimit(std::move(cell).error(), limits);
   }
   Status removed = directory.Remove();
   directory.RemoveEmptyParents();

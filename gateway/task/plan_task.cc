@@ -6,11 +6,13 @@
 #include <cerrno>
 
 #include "gateway/runtimes/plan_job.h"
+#include "gateway/task/cancel.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/task_record.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/bounded_snapshot.h"
+#include "launcher/mounts/input.h"
 #include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
@@ -22,17 +24,6 @@ constexpr std::string_view kWorkspaceFailed = "workspace_failed";
 Error Coded(Error error, std::string_view intent, std::string_view code) {
   if (!error.code.empty()) return error;
   return std::move(error).With(intent).Coded(code);
-}
-
-cell::PlannedMount MountOf(const std::string& source, std::string_view target, cell::EntryKind kind,
-                           const struct stat& info) {
-  cell::PlannedMount mount;
-  mount.source = source;
-  mount.target = target;
-  mount.kind = kind;
-  mount.device = info.st_dev;
-  mount.inode = info.st_ino;
-  return mount;
 }
 
 // Nobody but root and this user may be able to exchange the directory for another.
@@ -49,8 +40,10 @@ Result<mounts::StoredSnapshot> TakeSnapshot(const Home& home, const Agent& agent
                                             const RunDirectory& run, mounts::Subtree unsafe_subtree,
                                             const Surroundings& surroundings) {
   TRY(CheckWayTo(home, agent));
-  return mounts::TakeInTime(surroundings.programs.launch, run.snapshots(), agent.directory.get(),
-                            unsafe_subtree, {mounts::kSnapshotTimeLimit, surroundings.cancel_fd});
+  mounts::SnapshotTaker own(surroundings.programs.launch);
+  mounts::SnapshotTaker& taker = surroundings.snapshots == nullptr ? own : *surroundings.snapshots;
+  return taker.Take(run.snapshots(), agent.directory.get(), unsafe_subtree,
+                    {mounts::kSnapshotTimeLimit, surroundings.cancel_fd});
 }
 
 // Where there is no room, it is not the agent directory that is at fault.
@@ -69,6 +62,19 @@ Status PlanAgentMount(PlannedTask& task) {
   return Ok();
 }
 
+// What was asked for by name is copied as a snapshot is, and lasts as long as the run.
+Status PlanInput(const std::vector<std::string>& paths, PlannedTask& task) {
+  constexpr char kName[] = "input";
+  if (paths.empty()) return Ok();
+  task.input = TRY(OpenPrivate(task.directory.fd(), kName, true));
+  Status copied = mounts::CopyInputs(paths, task.input.get());
+  if (!copied.ok()) return Coded(std::move(copied).error(), "the inputs", kWorkspaceFailed);
+  task.plan.mounts.push_back(MountOf(Text(task.directory.path(), "/", kName), "/input",
+                                     cell::EntryKind::kDirectory,
+                                     TRY(sys::Stat(task.input.get()))));
+  return Ok();
+}
+
 // The loop is our own program: it comes into the cell like taskcell-init.
 Status PlanLoop(const Programs& programs, PlannedTask& task) {
   Result<UniqueFd> loop = sys::OpenAt2(AT_FDCWD, programs.loop, O_PATH, RESOLVE_NO_SYMLINKS);
@@ -80,21 +86,18 @@ Status PlanLoop(const Programs& programs, PlannedTask& task) {
   return Ok();
 }
 
-void PlanRoot(const Admission& admission, cell::CellPlan& plan) {
-  if (admission.engine->kind() != cell::Engine::kNative) {
-    plan.root = cell::RootKind::kImage;
-    plan.root_source = admission.settings.image;
-  } else if (admission.root.valid()) {
-    plan.root = cell::RootKind::kRootfs;
-    plan.root_source = admission.own_settings.root;
-    plan.root_device = admission.root_device;
-    plan.root_inode = admission.root_inode;
-  } else {
-    plan.root = cell::RootKind::kHost;
-  }
-}
-
 }  // namespace
+
+cell::PlannedMount MountOf(const std::string& source, std::string_view target, cell::EntryKind kind,
+                           const struct stat& info) {
+  cell::PlannedMount mount;
+  mount.source = source;
+  mount.target = target;
+  mount.kind = kind;
+  mount.device = info.st_dev;
+  mount.inode = info.st_ino;
+  return mount;
+}
 
 void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan) {
   constexpr uint32_t kTmpMode = 01777;
@@ -122,25 +125,29 @@ cell::CellPlan EmptyPlan(const Home& home, const std::string& agent, const std::
 }
 
 Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
-                             const Surroundings& surroundings, const std::string& prompt) {
+                             const Surroundings& surroundings, const TaskRequest& request) {
   const std::string run_id = TRY(MakeRunId());
   probe::CellIds ids = TRY(admission.engine->ChooseIds(run_id));
+  if (IsCancelled(surroundings)) return Stopped();  // before anything is made
   RunDirectory directory = TRY(RunDirectory::Make(home, run_id));
   Result<mounts::StoredSnapshot> snapshot =
       TakeSnapshot(home, agent, directory, admission.own_settings.unsafe_subtree, surroundings);
   if (!snapshot.ok()) return SnapshotFault(std::move(snapshot).error());
-  PlannedTask task{std::move(directory), std::move(snapshot).value(), {}, std::move(ids), {}, {}};
+  PlannedTask task{
+      std::move(directory), std::move(snapshot).value(), {}, {}, std::move(ids), {}, {}};
   task.plan = EmptyPlan(home, agent.config.name, run_id, agent.config.timeout_ms);
   task.plan.uid = task.ids.uid;
   task.plan.gid = task.ids.gid;
   if (admission.own_settings.open_egress) task.plan.network = cell::NetworkMode::kOpen;
   task.plan.tunnels = !admission.tunnel_hosts.empty();
-  PlanRoot(admission, task.plan);
+  PlanRoot(admission.engine->kind(), admission.settings.image, admission.root, task.plan);
   PlanLimits(admission.settings, task.plan);
   TRY(PlanAgentMount(task));
+  TRY(PlanInput(request.inputs, task));
   if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(surroundings.programs, task));
   std::vector<std::string> none;  // a snapshot holds plain files alone
-  task.prompt = WholePrompt(TRY(ReadSystemPrompt(task.snapshot.fd(), none)), prompt);
+  mounts::FileReader here;
+  task.prompt = WholePrompt(TRY(ReadSystemPrompt(here, task.snapshot.fd(), none)), request.prompt);
   return task;
 }
 

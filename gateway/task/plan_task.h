@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
+#include <string_view>
 
 #include "gateway/config/agent_config.h"
 #include "gateway/config/home.h"
@@ -16,22 +19,28 @@ namespace taskcell::gateway {
 struct PlannedTask {
   RunDirectory directory;
   mounts::StoredSnapshot snapshot;
+  UniqueFd input;     // the copy of what is seen at /input
   UniqueFd loop_pin;  // openai_compat only
   probe::CellIds ids;
   cell::CellPlan plan;
   std::string prompt;  // whole, as the AI gets it
 };
 
-// Takes the snapshot of the agent directory, reads the prompt's instructions from it and builds the
-// plan of the cell. Error codes: container_refused, workspace_failed, agent_dir_unmountable,
-// stopped; the run directory is gone again after one.
+// Takes the snapshot of the agent directory and a copy of the task's inputs, reads the prompt's
+// instructions from it and builds the plan of the cell. Error codes: container_refused,
+// workspace_failed, agent_dir_unmountable, stopped, invalid_input; the run directory is gone again
+// after one.
 Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admission& admission,
-                             const Surroundings& surroundings, const std::string& prompt);
+                             const Surroundings& surroundings, const TaskRequest& request);
 
 // A plan of one run of this home that nothing is mounted in and no limit is set for yet; its
 // deadline is `timeout_ms` from now.
 cell::CellPlan EmptyPlan(const Home& home, const std::string& agent, const std::string& run_id,
                          uint64_t timeout_ms);
+
+// The read-only mount at `target` of what lies at `source`, which `info` tells of.
+cell::PlannedMount MountOf(const std::string& source, std::string_view target, cell::EntryKind kind,
+                           const struct stat& info);
 
 // Sets the section's limits and the two tmpfs they govern.
 void PlanLimits(const SandboxSettings& settings, cell::CellPlan& plan);

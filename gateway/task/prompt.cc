@@ -1,28 +1,28 @@
 #include "gateway/task/prompt.h"
 
+#include <cerrno>
+
 #include "launcher/base/text.h"
 #include "launcher/cell/job.h"
 #include "launcher/mounts/entry.h"
-#include "launcher/sys/file.h"
 
 namespace taskcell::gateway {
 namespace {
 
-Result<std::string> ReadPersona(int directory_fd, const std::string& name,
-                                std::vector<std::string>& warnings) {
-  const mounts::Finding finding =
-      TRY(mounts::Judge(directory_fd, name, cell::EntryKind::kFile).With(name));
-  if (finding.verdict == mounts::Verdict::kSkip)
-    warnings.push_back(Text(name, ": ", finding.note, "; it is left out of the prompt"));
-  if (finding.verdict != mounts::Verdict::kSafe) return std::string();
-  Result<std::string> text = sys::ReadAll(finding.fd.get(), kMaxPersonaBytes);
-  if (text.ok()) {
-    if (IsUtf8(text.value()) && text->find('\0') == std::string::npos) return text;
+Result<std::string> ReadPersona(mounts::FileReader& files, int directory_fd,
+                                const std::string& name, std::vector<std::string>& warnings) {
+  Result<mounts::FileReader::Judged> read = files.ReadPlain(directory_fd, name, kMaxPersonaBytes);
+  if (read.ok()) {
+    if (read->verdict == mounts::Verdict::kSkip)
+      warnings.push_back(Text(name, ": ", read->note, "; it is left out of the prompt"));
+    if (mounts::IsPersonaText(read->content)) return std::move(read->content);
     return Error(Kind::kConfig,
                  Text("the agent directory cannot be mounted: ", name, " is not UTF-8 text"))
         .Coded("agent_dir_unmountable");
   }
-  if (text.error().kind != Kind::kViolation) return std::move(text).With(name);
+  if (read.error().err == ETIMEDOUT)
+    return std::move(read).error().With(name).Coded("agent_dir_unmountable");
+  if (read.error().kind != Kind::kViolation) return std::move(read).error().With(name);
   return Error(Kind::kConfig, Text("the agent directory cannot be mounted: ", name,
                                    " has more than ", kMaxPersonaBytes, " bytes"))
       .Coded("agent_dir_unmountable");
@@ -50,10 +50,11 @@ Status CheckPrompt(std::string_view prompt) {
   return Ok();
 }
 
-Result<std::string> ReadSystemPrompt(int directory_fd, std::vector<std::string>& warnings) {
+Result<std::string> ReadSystemPrompt(mounts::FileReader& files, int directory_fd,
+                                     std::vector<std::string>& warnings) {
   constexpr std::string_view kRule = "\n\n---\n\n";
-  std::string soul = TRY(ReadPersona(directory_fd, "SOUL.md", warnings));
-  std::string identity = TRY(ReadPersona(directory_fd, "IDENTITY.md", warnings));
+  std::string soul = TRY(ReadPersona(files, directory_fd, "SOUL.md", warnings));
+  std::string identity = TRY(ReadPersona(files, directory_fd, "IDENTITY.md", warnings));
   std::string text;
   if (!Trim(soul).empty()) text = Text("# Soul\n", soul);
   if (!Trim(identity).empty()) text += Text(text.empty() ? "" : kRule, "# Identity\n", identity);

@@ -5,6 +5,7 @@
 
 #include "launcher/base/result.h"
 #include "launcher/mounts/entry.h"
+#include "launcher/mounts/file_reader.h"
 
 namespace taskcell::gateway {
 
@@ -21,7 +22,8 @@ Status CheckPrompt(std::string_view prompt);
 // ones are left out, and with a warning what is no plain file with one name, or may not be read.
 // Error code agent_dir_unmountable when one is over kMaxPersonaBytes
 // or not UTF-8: an agent must not run without half of its instructions.
-Result<std::string> ReadSystemPrompt(int directory_fd, std::vector<std::string>& warnings);
+Result<std::string> ReadSystemPrompt(mounts::FileReader& files, int directory_fd,
+                                     std::vector<std::string>& warnings);
 
 // The text the AI gets: the prompt, with the system prompt, when there is one, before it in
 // <system_instructions>. A closing tag inside it is escaped, so that it can't end early.

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "gateway/task/stream_sink.h"
 #include "gateway/task/watch.h"
 
 namespace taskcell::gateway {
@@ -17,11 +16,10 @@ constexpr std::chrono::seconds kHandOverWait{10};
 }  // namespace
 
 Status RelayJob(const Relay& relay, Evidence& evidence) {
-  StreamSink sink(relay.reader);
   std::unique_ptr<JobWatch> watch =
       TRY(JobWatch::Start(relay.gate, relay.broker, relay.cancel_fd, relay.max_turns));
   TRY(relay.gate.HandOver(relay.job, std::min(Clock::now() + kHandOverWait, relay.deadline)));
-  Result<gate::JobEnd> end = relay.gate.Pump(sink, relay.deadline);
+  Result<gate::JobEnd> end = relay.gate.Pump(relay.sink, relay.deadline);
   if (end.ok()) {
     evidence.end = std::move(end).value();
   } else {

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "gateway/egress/broker.h"
-#include "gateway/runtimes/stream.h"
 #include "gateway/task/verdict.h"
 #include "launcher/base/result.h"
 #include "launcher/cell/job.h"
@@ -17,7 +16,7 @@ struct Relay {
   gate::GateHost& gate;
   const BrokerCell* broker;  // counts its steps; nullptr: nobody does
   const cell::Job& job;
-  StreamReader& reader;  // gets what it says
+  gate::OutputSink& sink;  // gets what it says
   uint64_t max_turns = 0;
   std::chrono::steady_clock::time_point deadline;
   int cancel_fd = -1;  // readable: cancel; -1: never

@@ -18,29 +18,32 @@ namespace {
 constexpr std::string_view kWorkspaceFailed = "workspace_failed";
 constexpr mode_t kPermissions = 07777;
 
-Error WorkspaceFailed(std::string_view why) {
-  return Error(Kind::kConfig, Text("the sandbox workspace could not be created: ", why))
+// How often the levels above may vanish while a run is made: another one that ended removes those
+// it finds empty.
+constexpr int kAttempts = 64;
+
+Error WorkspaceFailed(std::string_view why, int err = 0) {
+  return Error(Kind::kConfig, Text("the sandbox workspace could not be created: ", why), err)
       .Coded(kWorkspaceFailed);
 }
 
-// Makes `name` where it is missing, and opens it if it is this user's alone.
+}  // namespace
+
 Result<UniqueFd> OpenPrivate(int dir_fd, const std::string& name, bool must_be_new) {
   Status made = sys::MakeDirectory(dir_fd, name, 0700);
   if (!made.ok() && (must_be_new || made.error().err != EEXIST))
-    return WorkspaceFailed(made.error().text);
+    return WorkspaceFailed(made.error().text, made.error().err);
   Result<UniqueFd> opened =
       sys::OpenAt2(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, sys::kResolveBeneath);
   if (!opened.ok()) {
     if (made.ok()) (void)sys::RemoveDirectory(dir_fd, name);  // ignoring: it is told already
-    return WorkspaceFailed(opened.error().text);
+    return WorkspaceFailed(opened.error().text, opened.error().err);
   }
   struct stat info = TRY(sys::Stat(opened->get()));
   if (info.st_uid != ::geteuid() || (info.st_mode & kPermissions) != 0700)
     return WorkspaceFailed(Text("'", name, "' must belong to this user and have mode 0700"));
   return opened;
 }
-
-}  // namespace
 
 Result<std::string> MakeRunId() {
   constexpr std::size_t kIdBytes = 16;
@@ -56,6 +59,14 @@ Result<std::string> MakeRunId() {
 }
 
 Result<RunDirectory> RunDirectory::Make(const Home& home, const std::string& run_id) {
+  for (int attempt = 1; attempt < kAttempts; ++attempt) {
+    Result<RunDirectory> made = TryMake(home, run_id);
+    if (made.ok() || made.error().err != ENOENT) return made;
+  }
+  return TryMake(home, run_id);
+}
+
+Result<RunDirectory> RunDirectory::TryMake(const Home& home, const std::string& run_id) {
   RunDirectory run;
   run.home_ = TRY(sys::Duplicate(home.fd.get()));
   run.run_id_ = run_id;

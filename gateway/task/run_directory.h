@@ -12,6 +12,10 @@ namespace taskcell::gateway {
 // 32 lowercase hex digits from the kernel's random source.
 Result<std::string> MakeRunId();
 
+// Opens `name` below `dir_fd`, a real directory of this user with mode 0700, which is made where it
+// is missing, or must be where it `must_be_new`. Error code workspace_failed.
+Result<UniqueFd> OpenPrivate(int dir_fd, const std::string& name, bool must_be_new);
+
 // <home>/sandbox/runs/<run id>: what one run keeps on disk while it lasts, locked (flock) for as
 // long, so that a sweep can tell; and beside it <home>/sandbox/snap: the snapshots of agent
 // directories. Every level is a real directory of this user with mode 0700. A destructor that comes
@@ -40,6 +44,7 @@ class RunDirectory {
 
  private:
   RunDirectory() = default;
+  static Result<RunDirectory> TryMake(const Home& home, const std::string& run_id);
 
   UniqueFd home_;
   UniqueFd sandbox_;

@@ -13,6 +13,7 @@ Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCe
   Evidence evidence;
   evidence.runtime = terms.runtime;
   evidence.account = terms.account;
+  evidence.budget_cents = terms.budget_cents;
   evidence.executable = terms.executable;
   evidence.root = terms.root;
   evidence.credential_inside = terms.credential_inside;
@@ -21,7 +22,8 @@ Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCe
   evidence.max_turns = terms.max_turns;
   evidence.timeout_ms = terms.timeout_ms;
   StreamReader reader(terms.runtime, terms.max_turns);
-  TRY(RelayJob({gate, &way, job, reader, terms.max_turns, terms.deadline, terms.cancel_fd},
+  StreamSink sink(reader);
+  TRY(RelayJob({gate, &way, job, sink, terms.max_turns, terms.deadline, terms.cancel_fd},
                evidence));
   Result<cgroup::Events> events = cell.ReadEvents();
   if (events.ok()) evidence.events = std::move(events).value();
@@ -30,6 +32,10 @@ Result<Evidence> RunJob(gate::GateHost& gate, probe::RunningCell& cell, BrokerCe
       evidence.end.outcome == gate::JobOutcome::kExited) {
     evidence.events->cpu_us = evidence.end.exit.user_us + evidence.end.exit.system_us;
   }
+  const bool ended_by_itself = evidence.end.outcome == gate::JobOutcome::kExited &&
+                               evidence.end.exit.reason == cell::ExitReason::kExited;
+  if (terms.export_to != nullptr && ended_by_itself)
+    evidence.exported = TakeExport(gate, *terms.export_to, terms.run_id);
   (void)gate.Done();  // ignoring: an init that is gone already needs no word; Remove kills anyway
   evidence.run = reader.Finish(CliExit(evidence.end));
   evidence.egress = way.Detach();

@@ -1,29 +1,34 @@
 // The life of a task in a cell, top to bottom: one function a step.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "gateway/config/agent_config.h"
+#include "gateway/config/secret.h"
 #include "gateway/egress/record.h"
 #include "gateway/ledger/audit.h"
 #include "gateway/ledger/gateway_log.h"
 #include "gateway/ledger/receipt.h"
+#include "gateway/ledger/receipt_chain.h"
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/account_choice.h"
 #include "gateway/task/admission.h"
+#include "gateway/task/budget.h"
 #include "gateway/task/cancel.h"
 #include "gateway/task/cell_task.h"
+#include "gateway/task/evidence_differences.h"
+#include "gateway/task/evidence_text.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
+#include "gateway/task/refused_limit.h"
+#include "gateway/task/renew_payer.h"
 #include "gateway/task/run_job.h"
 #include "gateway/task/stream_sink.h"
 #include "gateway/task/task.h"
 #include "gateway/task/task_record.h"
 #include "gateway/task/verdict.h"
+#include "gateway/task/verify_cell.h"
 #include "gateway/task/weaker_mode.h"
-#include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/gate/gate_host.h"
 
@@ -31,8 +36,6 @@ namespace taskcell::gateway {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::seconds kAttestationWait{10};
 
 // Who the task is about: for the audit log.
 struct Subject {
@@ -51,36 +54,12 @@ void Audit(const Subject& subject, std::string_view event, TaskAnswer& answer,
   if (!written.ok()) answer.warnings.push_back(written.error().text);
 }
 
-std::string EventsJson(const cgroup::Events& events) {
-  JsonText json;
-  json.Open('{').Key("oom_kills").Unsigned(events.oom_kills);
-  json.Key("pids_refusals").Unsigned(events.pids_refusals);
-  if (events.peak_memory_bytes.has_value())
-    json.Key("peak_memory_bytes").Unsigned(*events.peak_memory_bytes);
-  if (events.cpu_us.has_value()) json.Key("cpu_us").Unsigned(*events.cpu_us);
-  json.Close('}');
-  return json.text();
-}
-
-std::string EndText(const gate::JobEnd& end) {
-  switch (end.outcome) {
-    case gate::JobOutcome::kExited:
-      return end.exit.signal != 0 ? Text("signal ", end.exit.signal) : Text("exit ", end.exit.code);
-    case gate::JobOutcome::kRefused:
-      return Text("refused at ", end.refusal.stage);
-    case gate::JobOutcome::kGateClosed:
-      return "the cell's PID 1 went away";
-    case gate::JobOutcome::kOverdue:
-      return "killed: it did not end when asked";
-  }
-  return "";
-}
-
 // What is known before the cell exists.
 Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admission,
-                     const Payer& payer, const PlannedTask& task) {
+                     const Payer& payer, const PlannedTask& task, const std::string& task_id) {
   Receipt receipt;
   receipt.run_id = task.plan.run_id;
+  receipt.task_id = task_id;
   receipt.agent = agent.config.name;
   receipt.home = home.path;
   receipt.runtime = RuntimeId(admission.runtime);
@@ -103,51 +82,14 @@ Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admi
         Text("the credential of account `", Printable(payer.account),
              "` is inside the cell: ", FamilyName(admission.runtime),
              " takes no address of a broker, so it signs in at its provider by itself"));
+  if (!SecretText::AllAreLocked())
+    receipt.warnings.emplace_back(
+        "not all credentials could be locked in memory, so they may be swapped out: raise "
+        "RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK= of a unit)");
   if (!task.ids.separate)
     receipt.warnings.push_back(
         Text("the cell's kernel uid is not separate from the gateway's: ", task.ids.how));
   return receipt;
-}
-
-Error MismatchError(const std::vector<cell::Mismatch>& mismatches) {
-  constexpr std::size_t kShown = 3;
-  bool only_limits = true;
-  std::string list;
-  std::size_t shown = 0;
-  for (const cell::Mismatch& mismatch : mismatches) {
-    only_limits = only_limits && mismatch.is_limit;
-    if (shown++ < kShown) list += Text(list.empty() ? "" : "; ", cell::Describe(mismatch));
-  }
-  if (mismatches.size() > kShown) list += Text("; and ", mismatches.size() - kShown, " more");
-  if (only_limits)
-    return Error(Kind::kUnsupported, Text("the cell was made, but its limits are not in force (",
-                                          list, "); nothing ran in it"))
-        .Coded("resource_limits_unenforced");
-  return Error(Kind::kViolation,
-               Text("the cell is not what was planned (", list, "); nothing ran in it"))
-      .Coded("cell_mismatch");
-}
-
-// Step 5: both halves against the plan. On success the cell's loopback listeners are returned.
-Result<CellWays> Verify(gate::GateHost& gate, probe::RunningCell& cell, cell::Engine engine,
-                        Receipt& receipt) {
-  gate::GateHost::Arrival arrival =
-      TRY(gate.Attest(cell::ListenerCount(cell.plan()), Clock::now() + kAttestationWait));
-  receipt.seen.inside = std::move(arrival.inside);
-  Result<cell::OutsideAttestation> outside = cell.Observe();
-  if (!outside.ok())
-    return std::move(outside).error().With("the cell cannot be observed").Coded("cell_mismatch");
-  receipt.seen.outside = std::move(outside).value();
-  receipt.attested = true;
-  if (receipt.seen.outside.host_uids[0] == ::geteuid()) receipt.uid_separation = "none";
-  receipt.plan = cell.plan();
-  receipt.mismatches = cell::Compare(cell.plan(), engine, receipt.seen);
-  if (!receipt.mismatches.empty()) return MismatchError(receipt.mismatches);
-  receipt.verified = true;
-  CellWays ways;
-  ways.listener = std::move(arrival.listener);
-  ways.tunnel_listener = std::move(arrival.tunnel_listener);
-  return ways;
 }
 
 // A task that was cancelled or ran out of time before its job exists ends here: the job never does.
@@ -179,37 +121,51 @@ JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const 
 
 void RecordEvidence(const Evidence& evidence, Receipt& receipt) {
   receipt.egress_json = RecordJson(evidence.egress);
+  receipt.differences = FindDifferences(evidence);
   if (evidence.events.has_value()) receipt.events_json = EventsJson(*evidence.events);
   receipt.job_end = evidence.transport_error.empty() ? EndText(evidence.end) : "the gate broke off";
+}
+
+// Of a task, an engine that did not start the container is told like one that did not create it.
+Result<std::unique_ptr<probe::RunningCell>> MakeCell(const Admission& admission,
+                                                     const cell::CellPlan& plan,
+                                                     const probe::CellPlaces& places) {
+  Result<std::unique_ptr<probe::RunningCell>> cell = admission.engine->Make(plan, places);
+  if (cell.ok()) return cell;
+  Error error = NameRefusedLimit(std::move(cell).error(), plan.limits);
+  return error.code == "container_start_failed" ? std::move(error).Coded("container_create_failed")
+                                                : std::move(error);
 }
 
 // What a cell that was made came to.
 struct CellOutcome {
   Verdict verdict;
+  TaskUsage usage;
+  std::optional<ExportSummary> exported;
   AccountLesson lesson;
 };
 
 // Steps 4 to 8 with a cell that is killed and removed on every way out; what could not be removed
 // is told in `removed`.
-Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Payer& payer,
-                              PlannedTask& task, Surroundings& surroundings,
+Result<CellOutcome> RunInCell(const Home& home, const Agent& agent, const Admission& admission,
+                              Payer& payer, PlannedTask& task, Surroundings& surroundings,
                               Clock::time_point begun, Receipt& receipt, Status& removed,
                               bool& cell_made) {
   const Clock::time_point deadline = begun + std::chrono::milliseconds(agent.config.timeout_ms);
-  const std::string secret = payer.route.credential.secret;
+  const SecretText secret = payer.route.credential.secret;
   TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
   Progress(surroundings, Text("making a cell (", admission.engine->Name(), ")"));
   probe::CellPlaces places;
   places.run_directory = task.directory.path();
   places.init_program = surroundings.programs.init;
   places.launch_program = surroundings.programs.launch;
-  std::unique_ptr<probe::RunningCell> cell = TRY(admission.engine->Make(task.plan, places));
+  std::unique_ptr<probe::RunningCell> cell = TRY(MakeCell(admission, task.plan, places));
   cell_made = true;
   auto run = [&]() -> Result<Evidence> {
     for (const std::string& warning : cell->warnings())
       receipt.warnings.push_back(Text("the engine warned: ", Printable(warning)));
     gate::GateHost gate = TRY(gate::GateHost::Open(cell->TakeGate(), surroundings.cancel_fd));
-    CellWays ways = TRY(Verify(gate, *cell, admission.engine->kind(), receipt));
+    CellWays ways = TRY(VerifyCell(gate, *cell, admission.engine->kind(), receipt));
     receipt.setup_ms = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
     TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
@@ -219,6 +175,7 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
     RunTerms terms;
     terms.runtime = admission.runtime;
     terms.account = payer.account;
+    terms.budget_cents = payer.budget_cents.value_or(0);
     terms.executable = job.argv.empty() ? "" : job.argv.front();
     terms.root = RootText(task.plan.root, task.plan.root_source);
     terms.credential_inside = admission.credential_inside;
@@ -228,6 +185,8 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
     terms.timeout_ms = agent.config.timeout_ms;
     terms.deadline = deadline;
     terms.cancel_fd = surroundings.cancel_fd;
+    if (agent.config.exports) terms.export_to = &home;
+    terms.run_id = task.plan.run_id;
     Broker* broker = TRY(surroundings.broker());
     ways.allowed = admission.tunnel_hosts;
     ways.route = std::move(payer.route);
@@ -242,14 +201,19 @@ Result<CellOutcome> RunInCell(const Agent& agent, const Admission& admission, Pa
   RedactRun(evidence->run, secret);
   RecordEvidence(evidence.value(), receipt);
   CellOutcome outcome;
+  outcome.usage = UsageOf(evidence->egress, admission.own_settings.prices, admission.provider);
+  outcome.usage.is_known = !admission.credential_inside;
+  receipt.usage_json = UsageJson(outcome.usage);
+  outcome.exported = evidence->exported;
+  if (outcome.exported.has_value()) receipt.export_json = ExportJson(*outcome.exported);
   outcome.verdict = Classify(evidence.value());
   outcome.lesson = LearnAboutAccount(evidence.value(), outcome.verdict.code);
   return outcome;
 }
 
 // Step 9, the record: receipt in the answer always, on disk once a cell was measured.
-void Record(Receipt& receipt, const RunDirectory& directory, Clock::time_point begun,
-            TaskAnswer& answer) {
+void Record(Receipt& receipt, const Home& home, const RunDirectory& directory,
+            Clock::time_point begun, TaskRecord& record, TaskAnswer& answer) {
   receipt.ended = Rfc3339(WallClock::now());
   receipt.wall_ms = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count());
@@ -266,6 +230,10 @@ void Record(Receipt& receipt, const RunDirectory& directory, Clock::time_point b
   } else {
     answer.warnings.push_back(Text("the receipt was not written: ", written.error().text));
   }
+  Status chained = record.AddReceipt(home, answer.receipt_json);
+  if (!chained.ok())
+    answer.warnings.push_back(
+        Text("the receipt is not in ", kReceiptsFile, ": ", chained.error().text));
 }
 
 // Step 9, the cleaning. What stays behind is audited; a reply that is there is delivered all the
@@ -288,6 +256,24 @@ void Clean(const Subject& subject, std::string_view family, const Status& cell_r
   if (!attested) task.directory.RemoveEmptyParents();
 }
 
+// What became of the files, for the audit log and for whoever gets the answer: a reply is delivered
+// whatever it is.
+void TellExport(const Subject& subject, const std::string& run_id, const ExportSummary& exported,
+                TaskAnswer& answer) {
+  answer.export_path = exported.path;
+  if (!exported.why.empty()) {
+    answer.warnings.push_back(Text("nothing was exported: ", exported.why));
+    return Audit(subject, "task_sandbox_export_failed", answer, {{"run_id", run_id}});
+  }
+  if (exported.left_out > 0)
+    answer.warnings.push_back(Text("the export left out ", exported.left_out,
+                                   exported.left_out == 1 ? " entry that is" : " entries that are",
+                                   " no regular file of one name"));
+  if (exported.files == 0) return;
+  Audit(subject, "task_sandbox_exported", answer,
+        {{"run_id", run_id}, {"files", exported.files}, {"bytes", exported.bytes}});
+}
+
 // Each entry of the agent directory that is left out has its line in the gateway's log.
 void LogLeftOut(const Subject& subject, Receipt& receipt) {
   const std::vector<std::string>& left_out = receipt.snapshot.warnings;
@@ -302,14 +288,15 @@ void LogLeftOut(const Subject& subject, Receipt& receipt) {
 
 // Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
 TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
-                   const Admission& admission, const std::string& prompt,
+                   const Admission& admission, const TaskRequest& request,
                    Surroundings& surroundings, Clock::time_point begun, CellTask& course,
                    bool& try_another) {
   TaskRecord& record = *course.record;
-  Result<PlannedTask> task = PlanTask(subject.home, agent, admission, surroundings, prompt);
+  Result<PlannedTask> task = PlanTask(subject.home, agent, admission, surroundings, request);
   if (!task.ok()) return AnswerForFault(task.error(), surroundings);
   const std::string_view family = FamilyName(admission.runtime);
-  Receipt receipt = BeginReceipt(subject.home, agent, admission, payer, task.value());
+  Receipt receipt =
+      BeginReceipt(subject.home, agent, admission, payer, task.value(), record.task_id());
   LogLeftOut(subject, receipt);
   Status noted = NoteOpenEgress(subject.home, family, receipt);
   if (!noted.ok()) return AnswerFor(noted.error());
@@ -320,22 +307,32 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
              UnixMilliseconds(),
              task->plan.deadline_unix_ms,
              0};
-  Status entered = record.BeginCell(run);
-  if (!entered.ok()) return AnswerFor(entered.error());
+  noted = record.BeginCell(run);
+  if (!noted.ok()) return AnswerFor(noted.error());
   Status cell_removed = Ok();
-  Result<CellOutcome> outcome = RunInCell(agent, admission, payer, task.value(), surroundings,
-                                          begun, receipt, cell_removed, course.cell_made);
+  const SecretText token = payer.login.has_value() ? payer.route.credential.secret : SecretText();
+  Result<CellOutcome> outcome =
+      RunInCell(subject.home, agent, admission, payer, task.value(), surroundings, begun, receipt,
+                cell_removed, course.cell_made);
   std::string forbidden_tool = outcome.ok() ? outcome->verdict.forbidden_tool : "";
   const AccountLesson lesson = outcome.ok() ? outcome->lesson : AccountLesson();
+  const TaskUsage usage = outcome.ok() ? outcome->usage : TaskUsage();
+  ProvePayer(payer, admission, lesson, token);
   try_another = lesson.may_try_another;
   TaskAnswer answer = outcome.ok() ? AnswerOf(std::move(outcome->verdict))
                                    : AnswerForFault(outcome.error(), surroundings);
   if (answer.code == "tool_violation")
     Audit(subject, "task_sandbox_tool_violation", answer,
           {{"runtime", std::string(family)}, {"tool", forbidden_tool}});
-  noted = NoteMissingCpu(subject.home, family, receipt);
-  if (!noted.ok()) answer.warnings.push_back(noted.error().text);
-  Record(receipt, task->directory, begun, answer);
+  for (const Status& told : {NoteDifferences(subject.home, family, receipt),
+                             NoteMissingCpu(subject.home, "task_sandbox_weakened",
+                                            {"runtime", std::string(family)}, receipt)})
+    if (!told.ok()) answer.warnings.push_back(told.error().text);
+  if (outcome.ok() && outcome->exported.has_value())
+    TellExport(subject, task->plan.run_id, *outcome->exported, answer);
+  answer.usage = usage;
+  record.Pay(payer.account, usage, answer.warnings);
+  Record(receipt, subject.home, task->directory, begun, record, answer);
   Clean(subject, family, cell_removed, task.value(), receipt.attested, answer);
   record.EndCell(run, payer.fingerprint, lesson, admission.rate_limit_cooldown_s, answer.warnings);
   return answer;
@@ -346,15 +343,30 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
 TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& admission,
                        const TaskRequest& request, Surroundings& surroundings,
                        Clock::time_point begun, CellTask& course) {
-  Result<TaskRecord> record = TaskRecord::Begin(subject.home, subject.agent, request);
+  Result<TaskRecord> record = TaskRecord::Begin(subject.home, subject.agent, request,
+                                                std::exchange(admission.ledger, std::nullopt));
   if (!record.ok()) return AnswerFor(record.error());
   course.record = std::move(record).value();
   TaskAnswer answer;
+  TaskUsage usage;
   std::vector<std::string> warnings;
   for (Payer& payer : admission.payers) {
     bool try_another = false;
-    answer = RunWith(payer, subject, agent, admission, request.prompt, surroundings, begun, course,
-                     try_another);
+    auto purse = HoldToBudget(subject.home, admission, surroundings, *course.record, payer);
+    Status ready =
+        purse.ok() ? RenewPayer(payer, admission, agent.config.timeout_ms, surroundings, warnings)
+                   : Status(purse.error());
+    if (ready.ok()) {
+      answer = RunWith(payer, subject, agent, admission, request, surroundings, begun, course,
+                       try_another);
+      Add(answer.usage, usage);
+    } else {
+      answer = AnswerForFault(ready.error(), surroundings);
+      const AccountLesson lesson = LessonOfRenewal(ready.error());
+      course.record->Learn(payer.account, payer.fingerprint, lesson,
+                           admission.rate_limit_cooldown_s, warnings);
+      try_another = lesson.may_try_another;
+    }
     if (!try_another || &payer == &admission.payers.back()) break;
     const std::string next = std::next(&payer)->account;
     warnings.insert(warnings.end(), answer.warnings.begin(), answer.warnings.end());
@@ -363,6 +375,7 @@ TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& ad
     Progress(surroundings, warnings.back());
   }
   answer.warnings.insert(answer.warnings.begin(), warnings.begin(), warnings.end());
+  answer.usage = usage;
   return answer;
 }
 

@@ -1,6 +1,7 @@
 #include "gateway/task/sweep_home.h"
 
 #include "gateway/config/taskcell_settings.h"
+#include "gateway/sweep/retention.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/host_surroundings.h"
 #include "probe/engine/client.h"
@@ -27,12 +28,8 @@ EngineContainers Unfound(const Error& error) {
   return engine;
 }
 
-}  // namespace
-
-Result<SweepReport> SweepHome(const Home& home, const SweepOptions& options) {
-  Result<ConfigValue> config = ReadConfig(home);
-  Result<TaskcellSettings> settings =
-      config.ok() ? ReadTaskcellSettings(config.value()) : config.error();
+Result<SweepReport> SweepCells(const Home& home, const Result<TaskcellSettings>& settings,
+                               const SweepOptions& options) {
   if (settings.ok() && settings->engine == EngineChoice::kNative)
     return Sweep(home, nullptr, options);
   Result<probe::Endpoint> endpoint =
@@ -44,6 +41,17 @@ Result<SweepReport> SweepHome(const Home& home, const SweepOptions& options) {
   probe::EngineClient client(std::move(endpoint).value());
   const EngineContainers engine = ContainersOf(client);
   return Sweep(home, &engine, options);
+}
+
+}  // namespace
+
+Result<SweepReport> SweepHome(const Home& home, const SweepOptions& options) {
+  Result<ConfigValue> config = ReadConfig(home);
+  const Result<TaskcellSettings> settings =
+      config.ok() ? ReadTaskcellSettings(config.value()) : config.error();
+  SweepReport report = TRY(SweepCells(home, settings, options));
+  if (settings.ok()) ApplyRetention(home, settings->retention, options, report);
+  return report;
 }
 
 }  // namespace taskcell::gateway

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/config/environment.h"
 #include "gateway/config/home.h"
@@ -15,6 +16,8 @@
 #include "gateway/egress/broker.h"
 #include "gateway/task/answer.h"
 #include "launcher/base/result.h"
+#include "launcher/mounts/bounded_snapshot.h"
+#include "launcher/mounts/file_reader.h"
 #include "probe/cells/cell_engine.h"
 
 namespace taskcell::gateway {
@@ -27,6 +30,7 @@ struct TaskRequest {
   TaskKind kind = TaskKind::kBus;
   std::string team_role = {};  // of a goal round: the member of a team it asks for; empty: none
   bool require_cell = false;   // refuse what would run on the host
+  std::vector<std::string> inputs = {};  // paths of what the cell sees at /input
   // Its id in the ledger, where it waited for its turn and runs by now: whoever took it from there
   // enters its end. Empty: RunTask enters both.
   std::string id = {};
@@ -47,6 +51,9 @@ struct Surroundings {
   Environment environment;
   uint32_t effective_uid = 0;  // of this process; 0 is refused
   Programs programs;
+  // What earlier tasks used and no other one does. Null: the task starts its own.
+  std::shared_ptr<mounts::FileReader> files;
+  std::shared_ptr<mounts::SnapshotTaker> snapshots;
   // The engine the settings name. Makes no request to it.
   std::function<Result<std::unique_ptr<probe::CellEngine>>(const TaskcellSettings&)> make_engine;
   // Shows by a cell without a job that a rootless engine enforces limits; see LimitsProbe::Check.

@@ -1,8 +1,13 @@
 #include "gateway/task/task_record.h"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 
+#include "gateway/ledger/month.h"
 #include "gateway/ledger/owner.h"
+#include "gateway/ledger/receipt_chain.h"
+#include "gateway/task/answer_json.h"
 #include "gateway/task/run_directory.h"
 
 namespace taskcell::gateway {
@@ -25,6 +30,13 @@ TaskAnswer AnswerOfRow(const TaskRow& row) {
   return answer;
 }
 
+Result<std::string> LaterAnswer(Ledger& ledger, const TaskRow& row) {
+  std::string kept = TRY(ledger.Answer(row.id));
+  const bool is_final = row.state != TaskState::kAccepted && row.state != TaskState::kRunning;
+  if (kept.empty() && is_final) return AnswerJson(AnswerOfRow(row));
+  return kept;
+}
+
 TaskState StateFor(const TaskAnswer& answer) {
   const std::string_view word = OutcomeWord(answer.code);
   if (word == "success") return TaskState::kDone;
@@ -39,8 +51,9 @@ int64_t UnixMilliseconds() {
 }
 
 Result<TaskRecord> TaskRecord::Begin(const Home& home, const std::string& agent,
-                                     const TaskRequest& request) {
-  Result<Ledger> ledger = Ledger::Open(home.fd.get(), home.path);
+                                     const TaskRequest& request, std::optional<Ledger> open) {
+  Result<Ledger> ledger =
+      open.has_value() ? Result<Ledger>(*std::move(open)) : Ledger::Open(home.fd.get(), home.path);
   if (!ledger.ok()) return std::move(ledger).error().Coded(kWorkspaceFailed);
   if (!request.id.empty()) return TaskRecord(std::move(ledger).value(), request.id, true);
   TaskRow task;
@@ -65,22 +78,49 @@ Status TaskRecord::BeginCell(const RunRow& run) {
 void TaskRecord::EndCell(const RunRow& run, std::string_view fingerprint,
                          const AccountLesson& lesson, int64_t rate_limit_cooldown_s,
                          std::vector<std::string>& warnings) {
-  Warn(ledger_.FinishRun(run.id, UnixMilliseconds()), warnings);
-  Learn(run.account, fingerprint, lesson, rate_limit_cooldown_s, warnings);
+  Warn(ledger_.Together([&]() -> Status {
+    TRY(ledger_.FinishRun(run.id, UnixMilliseconds()));
+    return NoteLesson(run.account, fingerprint, lesson, rate_limit_cooldown_s);
+  }),
+       warnings);
 }
 
 void TaskRecord::Learn(std::string_view account, std::string_view fingerprint,
                        const AccountLesson& lesson, int64_t rate_limit_cooldown_s,
                        std::vector<std::string>& warnings) {
-  if (!lesson.outcome.has_value()) return;
+  Warn(NoteLesson(account, fingerprint, lesson, rate_limit_cooldown_s), warnings);
+}
+
+Status TaskRecord::NoteLesson(std::string_view account, std::string_view fingerprint,
+                              const AccountLesson& lesson, int64_t rate_limit_cooldown_s) {
+  if (!lesson.outcome.has_value()) return Ok();
   constexpr int64_t kMillis = 1000;
   const int64_t now = UnixMilliseconds() / kMillis;
-  Warn(ledger_.ChangeAccount(account, fingerprint,
-                             [&](AccountState& state) {
-                               Advance(state, *lesson.outcome, now, lesson.retry_after_s,
-                                       rate_limit_cooldown_s);
-                             }),
-       warnings);
+  return ledger_.ChangeAccount(account, fingerprint, [&](AccountState& state) {
+    Advance(state, *lesson.outcome, now, lesson.retry_after_s, rate_limit_cooldown_s);
+  });
+}
+
+Result<uint64_t> TaskRecord::PaidIn(std::string_view month, std::string_view account) {
+  Result<std::vector<Spending>> spending = ledger_.SpendingIn(month);
+  if (!spending.ok()) return std::move(spending).error().Coded(kWorkspaceFailed);
+  return static_cast<uint64_t>(std::max<int64_t>(SpentBy(account, spending.value()), 0));
+}
+
+void TaskRecord::Pay(std::string_view account, const TaskUsage& usage,
+                     std::vector<std::string>& warnings) {
+  if (usage.model_calls == 0) return;
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMillis = 1000;
+  Spending spent;
+  spent.account = account;
+  spent.microcents = static_cast<int64_t>(std::min(usage.microcents, kMost));
+  spent.unpriced_calls = static_cast<int64_t>(std::min(usage.unpriced_calls, kMost));
+  Warn(ledger_.AddSpending(MonthOf(UnixMilliseconds() / kMillis), spent), warnings);
+}
+
+Status TaskRecord::AddReceipt(const Home& home, std::string_view json) {
+  return AppendReceipt(home.fd.get(), ledger_, json, WallClock::now());
 }
 
 void TaskRecord::End(TaskAnswer& answer) {

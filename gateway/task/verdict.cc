@@ -155,12 +155,22 @@ Verdict NoProgram(const Evidence& evidence) {
 // What became of a job that was to start and did not.
 Verdict Refused(const Evidence& evidence) {
   const cell::Refusal& refusal = evidence.end.refusal;
-  constexpr std::array<int32_t, 5> kNoProgram = {ENOENT, ENOTDIR, EACCES, ENOEXEC, ELOOP};
-  if (refusal.stage == "exec" &&
-      std::find(kNoProgram.begin(), kNoProgram.end(), refusal.err) != kNoProgram.end())
-    return NoProgram(evidence);
+  if (IsForWantOfProgram(refusal)) return NoProgram(evidence);
   return Fail("supervisor_refused",
               Text("the ", Place(evidence), " supervisor refused its setup (", refusal.stage, ")"));
+}
+
+// Whether what the program itself tells of its success counts: a program that never had an answer
+// of the provider made it up. Where no broker reads, its word is all there is.
+bool MayBeBelieved(const Evidence& evidence) {
+  return IsStreamEvidence(evidence) || evidence.egress.totals.model_calls > 0;
+}
+
+bool ReachedStepLimit(const Evidence& evidence) {
+  if (evidence.over_steps) return true;
+  const bool says_limit =
+      evidence.run.step_limit || evidence.run.outcome == StreamOutcome::kStepLimit;
+  return says_limit && evidence.end.outcome == gate::JobOutcome::kExited && MayBeBelieved(evidence);
 }
 
 // The provider never gave an answer, and not because of the account.
@@ -193,8 +203,7 @@ Verdict JudgeEnded(const Evidence& evidence) {
   const EgressTotals& totals = evidence.egress.totals;
   const StreamOutcome told = evidence.run.outcome;
   const bool reply = told == StreamOutcome::kSuccess && evidence.run.reply.has_value() &&
-                     !ProgramFailed(evidence) &&
-                     (IsStreamEvidence(evidence) || totals.model_calls > 0);
+                     !ProgramFailed(evidence) && MayBeBelieved(evidence);
   if (reply) return Succeed(*evidence.run.reply, evidence.run.step_limit);
   const std::string_view family = FamilyName(evidence.runtime);
   const bool says_limited = IsStreamEvidence(evidence) && told == StreamOutcome::kRateLimited;
@@ -205,6 +214,12 @@ Verdict JudgeEnded(const Evidence& evidence) {
                      totals.retry_after_seconds > 0
                          ? Text("; it may be asked again in ", totals.retry_after_seconds, " s")
                          : ""));
+  if (totals.budget_spent)
+    return Fail("budget_spent",
+                Text("account `", evidence.account, "` has spent its monthly_budget_cents (",
+                     evidence.budget_cents,
+                     "), so the task could ask the provider for nothing more; raise it in "
+                     "config.toml, add another account, or wait for the next month"));
   if (totals.auth_failures > 0 || says_rejected)
     return Fail("auth_failed",
                 Text("authentication failed: the ", family, " provider rejected ",
@@ -237,10 +252,7 @@ Verdict Judge(const Evidence& evidence) {
     return Fail("output_overflow",
                 Text("the ", Place(evidence), " output exceeded 1 MiB and was stopped"));
   if (evidence.end.outcome == gate::JobOutcome::kRefused) return Refused(evidence);
-  const bool ended = evidence.end.outcome == gate::JobOutcome::kExited;
-  const bool program_says_limit =
-      evidence.run.step_limit || evidence.run.outcome == StreamOutcome::kStepLimit;
-  if (evidence.over_steps || (program_says_limit && ended)) return StepLimit(evidence);
+  if (ReachedStepLimit(evidence)) return StepLimit(evidence);
   if (evidence.cancelled) return Fail("stopped", Text("the ", Place(evidence), " run was stopped"));
   if (DeadlinePassed(evidence))
     return Fail("timeout", TimedOutMessage(evidence.timeout_ms, evidence.on_host));
@@ -248,7 +260,7 @@ Verdict Judge(const Evidence& evidence) {
     return Fail("result_incomplete",
                 Text("the ", Place(evidence),
                      " run ended before its result was complete, so nothing of it was taken"));
-  if (!ended)
+  if (evidence.end.outcome != gate::JobOutcome::kExited)
     return Fail("transport_failed",
                 Text("the ", Place(evidence), " run failed before the CLI finished"));
   return JudgeEnded(evidence);
@@ -270,6 +282,12 @@ std::string RootText(cell::RootKind kind, std::string_view source) {
       break;
   }
   return "host's programs that a cell sees";
+}
+
+bool IsForWantOfProgram(const cell::Refusal& refusal) {
+  constexpr std::array<int32_t, 5> kNoProgram = {ENOENT, ENOTDIR, EACCES, ENOEXEC, ELOOP};
+  return refusal.stage == "exec" &&
+         std::find(kNoProgram.begin(), kNoProgram.end(), refusal.err) != kNoProgram.end();
 }
 
 std::string NoProgramText(std::string_view executable, std::string_view root, std::string_view why,

@@ -8,6 +8,7 @@
 #include "gateway/egress/record.h"
 #include "gateway/runtimes/runtime.h"
 #include "gateway/runtimes/stream.h"
+#include "gateway/task/export.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cgroup/events.h"
 #include "launcher/gate/gate_host.h"
@@ -24,9 +25,10 @@ struct Evidence {
   // The program spoke to its provider through a tunnel that nobody reads, so its own stream is the
   // evidence here, too.
   bool credential_inside = false;
-  std::string account;     // its id, for a message
-  std::string executable;  // in the cell, for a message
-  std::string root;        // where it was looked for: "image `x`"
+  std::string account;        // its id, for a message
+  uint64_t budget_cents = 0;  // of the account in a month, for a message
+  std::string executable;     // in the cell, for a message
+  std::string root;           // where it was looked for: "image `x`"
   uint64_t max_turns = 0;
   uint64_t timeout_ms = 0;
   uint64_t memory_bytes = 0;
@@ -36,9 +38,10 @@ struct Evidence {
   gate::JobEnd end;
   ParsedRun run;
   EgressRecord egress;
-  std::optional<cgroup::Events> events;  // nullopt: unknown, since PID 1 died
-  bool cancelled = false;                // by the caller of the task
-  bool over_steps = false;               // the broker counted more than max_turns steps
+  std::optional<cgroup::Events> events;   // nullopt: unknown, since PID 1 died
+  std::optional<ExportSummary> exported;  // nullopt: nobody asked for it
+  bool cancelled = false;                 // by the caller of the task
+  bool over_steps = false;                // the broker counted more than max_turns steps
 };
 
 // Whether the program's stream is all there is to tell of its provider.
@@ -65,6 +68,10 @@ Verdict Classify(const Evidence& evidence);
 
 // What a cell's programs come from: "image `x`", "root directory `x`", or the host's.
 std::string RootText(cell::RootKind kind, std::string_view source);
+
+// Whether a job did not start since its program is not there or cannot be executed, which is the
+// fault of its root. Pure.
+bool IsForWantOfProgram(const cell::Refusal& refusal);
 
 // That `executable` cannot be started in `root` (a RootText), why, and the key to set.
 std::string NoProgramText(std::string_view executable, std::string_view root, std::string_view why,

@@ -23,16 +23,15 @@ Status NoteOpenEgress(const Home& home, std::string_view family, Receipt& receip
       .Coded("workspace_failed");
 }
 
-Status NoteMissingCpu(const Home& home, std::string_view family, Receipt& receipt) {
+Status NoteMissingCpu(const Home& home, std::string_view event,
+                      const std::pair<std::string, std::string>& of, Receipt& receipt) {
   if (!receipt.verified || receipt.seen.outside.limits.cpu_quota_us.has_value()) return Ok();
   receipt.warnings.emplace_back(
       "the cell had no processor limit: the cpu controller is not delegated, and allow_missing "
       "names it");
-  return AppendAudit(home.fd.get(),
-                     {"task_sandbox_weakened",
-                      receipt.agent,
-                      "warning",
-                      {{"missing", std::string("cpu")}, {"runtime", std::string(family)}}});
+  return AppendAudit(
+      home.fd.get(),
+      {event, receipt.agent, "warning", {{"missing", std::string("cpu")}, {of.first, of.second}}});
 }
 
 }  // namespace taskcell::gateway

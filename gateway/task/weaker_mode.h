@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "gateway/config/home.h"
 #include "gateway/ledger/receipt.h"
@@ -16,7 +18,9 @@ namespace taskcell::gateway {
 Status NoteOpenEgress(const Home& home, std::string_view family, Receipt& receipt);
 
 // [taskcell] allow_missing = ["cpu"] that was needed: a cell which passed the comparison without a
-// processor limit. The Error says that the event could not be written.
-Status NoteMissingCpu(const Home& home, std::string_view family, Receipt& receipt);
+// processor limit. `event` is what the event is called, `of` the detail that says what ran. The
+// Error says that the event could not be written.
+Status NoteMissingCpu(const Home& home, std::string_view event,
+                      const std::pair<std::string, std::string>& of, Receipt& receipt);
 
 }  // namespace taskcell::gateway

@@ -1,5 +1,6 @@
 #include "launcher/base/json_text.h"
 
+#include "launcher/base/printable_message.h"
 #include "launcher/base/text.h"
 
 namespace taskcell {
@@ -83,10 +84,12 @@ void JsonText::AppendQuoted(std::string_view value) {
     } else if (first == '"' || first == '\\') {
       text_ += '\\';
       text_ += value[0];
-    } else if (first < 0x20 || first == 0x7F) {
+    } else if (first < 0x20 || first == 0x7F || IsC1Control(value)) {
+      // Of a control of two bytes the last is its number.
+      auto number = static_cast<unsigned char>(value[length - 1]);
       text_ += "\\u00";
-      text_ += kHex[first >> 4U];
-      text_ += kHex[first & 15U];
+      text_ += kHex[number >> 4U];
+      text_ += kHex[number & 15U];
     } else {
       text_ += value.substr(0, length);
     }

@@ -8,8 +8,8 @@ namespace taskcell {
 
 // Builds one JSON text by appending: for the static programs, which carry no JSON library.
 //   JsonText json; json.Open('{').Key("exit").Number(0).Close('}');
-// Commas are placed by it; nesting is the caller's. Strings that are not UTF-8 get U+FFFD for each
-// bad byte.
+// Commas are placed by it; nesting is the caller's. Every control is escaped, as terminals obey
+// them; strings that are not UTF-8 get U+FFFD for each bad byte.
 class JsonText {
  public:
   JsonText& Open(char bracket);   // '{' or '['

@@ -18,6 +18,7 @@ namespace std {
 [[noreturn]] void __throw_bad_alloc() { abort(); }
 [[noreturn]] void __throw_bad_array_new_length() { abort(); }
 [[noreturn]] void __throw_bad_function_call() { abort(); }
+[[noreturn]] void __throw_system_error(int) { abort(); }
 }  // namespace std
 
 // What glibc says is not translated: catalogues would bring files, dlopen and the unwinder along.

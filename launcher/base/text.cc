@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "launcher/base/printable_message.h"
+
 namespace taskcell {
 namespace {
 
@@ -13,6 +15,44 @@ bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }
 
 bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+void AppendHex(std::string& out, std::string_view bytes) {
+  for (char c : bytes) {
+    unsigned char byte = static_cast<unsigned char>(c);
+    out += "\\x";
+    out += kHex[byte >> 4U];
+    out += kHex[byte & 15U];
+  }
+}
+
+// `character` is one, or one byte that is none.
+void AppendEscaped(std::string& out, std::string_view character, bool is_valid,
+                   bool with_backslash) {
+  unsigned char first = static_cast<unsigned char>(character[0]);
+  if (first == '\n')
+    out += "\\n";
+  else if (first == '\t')
+    out += "\\t";
+  else if (first == '\\' && with_backslash)
+    out += "\\\\";
+  else if (!is_valid || first < 0x20 || first == 0x7F || IsC1Control(character))
+    AppendHex(out, character);
+  else
+    out += character;
+}
+
+std::string Escaped(std::string_view text, bool with_backslash) {
+  auto end_of_plain = std::find_if_not(text.begin(), text.end(), IsPlain);
+  std::string out(text.begin(), end_of_plain);
+  text.remove_prefix(out.size());
+  while (!text.empty()) {
+    std::size_t length = Utf8SequenceLength(text);
+    std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    AppendEscaped(out, character, length != 0, with_backslash);
+    text.remove_prefix(character.size());
+  }
+  return out;
 }
 
 }  // namespace
@@ -86,36 +126,9 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-std::string Printable(std::string_view text) {
-  auto end_of_plain = std::find_if_not(text.begin(), text.end(), IsPlain);
-  std::string out(text.begin(), end_of_plain);
-  text.remove_prefix(out.size());
-  auto hex = [&](unsigned char c) {
-    out += "\\x";
-    out += kHex[c >> 4U];
-    out += kHex[c & 15U];
-  };
-  while (!text.empty()) {
-    std::size_t length = Utf8SequenceLength(text);
-    unsigned char first = static_cast<unsigned char>(text[0]);
-    if (text[0] == '\n')
-      out += "\\n";
-    else if (text[0] == '\t')
-      out += "\\t";
-    else if (text[0] == '\\')
-      out += "\\\\";
-    else if (first < 0x20 || first == 0x7F || length == 0)
-      hex(first);
-    else if (length == 2 && first == 0xC2 &&
-             static_cast<unsigned char>(text[1]) < 0xA0) {  // C1 controls
-      hex(first);
-      hex(static_cast<unsigned char>(text[1]));
-    } else
-      out += text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out;
-}
+std::string Printable(std::string_view text) { return Escaped(text, true); }
+
+std::string PrintableMessage(std::string_view text) { return Escaped(text, false); }
 
 std::string ShellWord(std::string_view text) {
   constexpr std::string_view kPlain =
@@ -157,6 +170,10 @@ std::size_t Utf8SequenceLength(std::string_view text) {
     return second && tail(2) && tail(3) ? 4 : 0;
   }
   return 0;
+}
+
+bool IsC1Control(std::string_view text) {
+  return text.size() > 1 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0;
 }
 
 bool IsUtf8(std::string_view text) {

@@ -59,6 +59,7 @@ void Fields(Io& io, Value& plan) {
   io.String(plan.limits.cpu_set, kMaxCpuListBytes);
   io.Choice(plan.network, NetworkMode::kOpen);
   io.Flag(plan.tunnels);
+  io.Flag(plan.terminal);
   io.String(plan.hostname, kMaxHostnameBytes);
   io.String(plan.working_directory, kMaxPathBytes);
   io.String(plan.filter, kMaxFilterBytes);

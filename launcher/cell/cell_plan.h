@@ -90,6 +90,9 @@ struct CellPlan {
   NetworkMode network = NetworkMode::kNone;
   // Not with kNone: a second loopback listener, for CONNECT to the hosts that are allowed by name.
   bool tunnels = false;
+  // The job gets a terminal of the cell's own, whose other side goes over the gate
+  // (JobStdio::kTerminal): for a person.
+  bool terminal = false;
   std::string hostname = "taskcell";
   std::string working_directory = "/workspace";
   // The job's system call filter, an array of struct sock_filter as it lies in memory; empty: the

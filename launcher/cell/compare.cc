@@ -65,6 +65,7 @@ void CompareHostIds(std::string field, const std::array<uint32_t, 4>& ids, Misma
 bool IsAsPlanned(const CellPlan& plan, const DeniedCallRule& rule, const DeniedCall& call) {
   if (call.by_filter == 0) return IsDenied(rule, call.result);
   if (plan.filter.empty()) return false;
+  if (call.by_filter == DeniedCall::kLeftOpen && rule.in_every_profile) return false;
   return call.by_filter < 0 ? call.result == 0 : call.result == call.by_filter;
 }
 

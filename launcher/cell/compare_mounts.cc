@@ -11,6 +11,7 @@ namespace taskcell::cell {
 namespace {
 
 constexpr uint32_t kPermissionBits = 07777;
+constexpr std::string_view kAgentTarget = "/agent";
 
 // Everything mounted in the cell: each line of mountinfo with what init found at its mount point.
 struct Mounted {
@@ -209,8 +210,10 @@ bool MountComparison::IsPlanned(const std::string& target) const {
          std::any_of(plan_.tmpfs.begin(), plan_.tmpfs.end(), at);
 }
 
+// None for what is below the agent directory: it is a copy, in which nothing is mounted.
 const PlannedMount* MountComparison::PlannedAbove(const std::string& target) const {
   for (const PlannedMount& mount : plan_.mounts) {
+    if (mount.target == kAgentTarget) continue;
     if (mount.kind == EntryKind::kDirectory && target.starts_with(mount.target + "/")) {
       return &mount;
     }

@@ -34,7 +34,7 @@ constexpr DeniedCallRule kRules[] = {
     {"kcmp", {EPERM}},
     {"getsockopt SO_PEERPIDFD", {EPERM}},
     {"prlimit64 init", {EPERM}},
-    {"setrlimit CORE", {EPERM}},
+    {"setrlimit CORE", {EPERM}, DeniedWhere::kEverywhere, true},
     // Memory that no limit counts.
     {"mmap MAP_HUGETLB", {EPERM}},
     {"memfd_create MFD_HUGETLB", {EPERM}},
@@ -58,8 +58,8 @@ constexpr DeniedCallRule kRules[] = {
     {"socket AF_VSOCK", {EPERM}},
     {"socket AF_NETLINK audit", {EPERM}},
     {"socket SCTP", {EPERM}},
-    {"ioctl TIOCSTI", {EPERM}},
-    {"ioctl TIOCLINUX", {EPERM}},
+    {"ioctl TIOCSTI", {EPERM}, DeniedWhere::kEverywhere, true},
+    {"ioctl TIOCLINUX", {EPERM}, DeniedWhere::kEverywhere, true},
     // The machine.
     {"kexec_load", {EPERM}},
     {"init_module", {EPERM}},

@@ -24,6 +24,7 @@ struct DeniedCallRule {
   std::string_view name;
   std::array<int32_t, 4> allowed;  // unused places are 0
   DeniedWhere where = DeniedWhere::kEverywhere;
+  bool in_every_profile = false;  // a filter of the user's own cannot leave it open either
 };
 
 // Every call the witness tries, in the order in which it does: taskcell-init has one attempt for

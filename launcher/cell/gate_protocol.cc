@@ -29,6 +29,10 @@ bool IsKnown(FrameType type) {
     case FrameType::kSignal:
     case FrameType::kCancel:
     case FrameType::kDone:
+    case FrameType::kExportFile:
+    case FrameType::kExportBytes:
+    case FrameType::kExportEnd:
+    case FrameType::kExport:
       return true;
   }
   return false;

@@ -20,8 +20,9 @@ namespace taskcell::cell {
 // order; provider network only),
 // kTerminal (no payload; carries the master side; JobStdio::kTerminal only), kAttestation (parts),
 // then after the job came: kStarted, (kStdout | kStderr)*, kExit; or kRefused. Nothing comes after
-// kExit or kRefused; kRefused also comes instead of an attestation that cannot be made. host ->
-// init: kJob (parts: that is "go"), kSignal*, kCancel, kDone (evidence is read: init may exit).
+// kExit or kRefused but what kExport asks for: (kExportFile, kExportBytes*)*, kExportEnd. kRefused
+// also comes instead of an attestation that cannot be made. host -> init: kJob (parts: that is
+// "go"), kSignal*, kCancel, after kExit kExport (once), kDone (evidence is read: init may exit).
 // When the gate closes at any time init kills everything and exits.
 enum class FrameType : uint8_t {
   kListener = 1,
@@ -32,10 +33,14 @@ enum class FrameType : uint8_t {
   kStderr = 6,
   kExit = 7,  // payload: EncodeExit
   kTerminal = 8,
+  kExportFile = 9,    // payload: EncodeExportFile
+  kExportBytes = 10,  // payload: the next bytes of that file
+  kExportEnd = 11,    // payload: EncodeExportEnd
   kJob = 16,
   kSignal = 17,  // payload: one byte, the signal sent to the job's process group
   kCancel = 18,
   kDone = 19,
+  kExport = 20,  // no payload
 };
 
 inline constexpr std::size_t kMaxFrameBytes = 64U << 10U;

@@ -9,6 +9,7 @@
 #include "launcher/sys/listener.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/socket.h"
+#include "launcher/sys/terminal.h"
 
 namespace taskcell::gate {
 namespace {
@@ -26,6 +27,16 @@ int MillisecondsUntil(Clock::time_point deadline) {
 Error Violation(std::string text) { return Error(Kind::kViolation, std::move(text)); }
 
 std::string Name(FrameType type) { return Text("frame of type ", static_cast<int>(type)); }
+
+// What its first process said instead of what was due.
+Error GaveUp(std::string_view payload) {
+  Result<cell::Refusal> refusal = cell::ParseRefusal(payload);
+  if (!refusal.ok()) return std::move(refusal).error();
+  return Error(
+      Kind::kSystem,
+      Text("the cell's first process gave up: ", refusal->stage, ": ", Printable(refusal->text)),
+      refusal->err);
+}
 
 Error GateClosed() {
   return Error(Kind::kSystem, "the cell's first process went away", ECONNRESET);
@@ -82,13 +93,7 @@ Result<cell::ListenerPorts> GateHost::TakeListeners(std::size_t listeners,
                                                     Clock::time_point deadline, Arrival* arrival) {
   std::array<UniqueFd, 2> passed;
   auto message = TRY(ReceiveMessage(std::span(passed).first(listeners), deadline));
-  if (message.type == FrameType::kRefused) {
-    auto refusal = TRY(cell::ParseRefusal(message.payload));
-    return Error(
-        Kind::kSystem,
-        Text("the cell's first process gave up: ", refusal.stage, ": ", Printable(refusal.text)),
-        refusal.err);
-  }
+  if (message.type == FrameType::kRefused) return GaveUp(message.payload);
   if (message.type != FrameType::kListener)
     return Violation(Name(message.type) + " came where the listener was due");
   cell::ListenerPorts ports = TRY(cell::ParsePorts(message.payload));
@@ -106,11 +111,22 @@ Result<cell::ListenerPorts> GateHost::TakeListeners(std::size_t listeners,
   return ports;
 }
 
+Result<UniqueFd> GateHost::TakeTerminal(Clock::time_point deadline) {
+  std::array<UniqueFd, 1> passed;
+  auto message = TRY(ReceiveMessage(passed, deadline));
+  if (message.type == FrameType::kRefused) return GaveUp(message.payload);
+  if (message.type != FrameType::kTerminal)
+    return Violation(Name(message.type) + " came where the terminal was due");
+  if (passed[0].valid() && sys::IsTerminalMaster(passed[0].get())) return std::move(passed[0]);
+  return Violation("the terminal's frame brought no terminal");
+}
+
 Result<GateHost::Arrival> GateHost::AttestUnguarded(std::size_t listeners,
-                                                    Clock::time_point deadline) {
+                                                    Clock::time_point deadline, bool terminal) {
   Arrival arrival;
   cell::ListenerPorts ports;
   if (listeners > 0) ports = TRY(TakeListeners(listeners, deadline, &arrival));
+  if (terminal) arrival.terminal = TRY(TakeTerminal(deadline));
   auto message = TRY(ReceiveMessage({}, deadline));
   if (message.type == FrameType::kRefused) {
     auto refusal = TRY(cell::ParseRefusal(message.payload));
@@ -133,9 +149,10 @@ Result<GateHost::Arrival> GateHost::AttestUnguarded(std::size_t listeners,
   return arrival;
 }
 
-Result<GateHost::Arrival> GateHost::Attest(std::size_t listeners, Clock::time_point deadline) {
+Result<GateHost::Arrival> GateHost::Attest(std::size_t listeners, Clock::time_point deadline,
+                                           bool terminal) {
   if (listeners > 2) return Error(Kind::kInternal, "a cell has at most two listeners");
-  auto arrival = AttestUnguarded(listeners, deadline);
+  auto arrival = AttestUnguarded(listeners, deadline, terminal);
   if (!arrival.ok()) return GiveUp(std::move(arrival).error(), "cell_mismatch");
   return arrival;
 }
@@ -233,6 +250,43 @@ Result<JobEnd> GateHost::PumpUnguarded(OutputSink& sink, Clock::time_point deadl
 Result<JobEnd> GateHost::Pump(OutputSink& sink, Clock::time_point deadline) {
   auto end = PumpUnguarded(sink, deadline);
   if (!end.ok()) return GiveUp(std::move(end).error(), "transport_failed");
+  return end;
+}
+
+Result<cell::ExportEnd> GateHost::ExportUnguarded(ExportSink& sink, Clock::time_point deadline) {
+  TRY(Send(FrameType::kExport, {}, deadline));
+  std::size_t files = 0;
+  uint64_t bytes = 0;
+  uint64_t missing = 0;  // of the file at hand
+  while (true) {
+    const auto message = TRY(ReceiveMessage({}, deadline));
+    if (message.type == FrameType::kExportBytes) {
+      if (message.payload.empty() || message.payload.size() > missing)
+        return Violation("a file has other bytes than it was said to have");
+      missing -= message.payload.size();
+      TRY(sink.OnBytes(message.payload));
+      continue;
+    }
+    if (message.type == FrameType::kExportEnd) {
+      cell::ExportEnd end = TRY(cell::ParseExportEnd(message.payload));
+      if (end.is_complete && missing > 0) return Violation("the last file is not whole");
+      return end;
+    }
+    if (message.type != FrameType::kExportFile)
+      return Violation(Name(message.type) + " came into an export");
+    if (missing > 0) return Violation("a file is not whole where the next begins");
+    const cell::ExportFile file = TRY(cell::ParseExportFile(message.payload));
+    missing = file.bytes;
+    bytes += file.bytes;
+    if (++files > cell::kMaxExportFiles || bytes > cell::kMaxExportBytes)
+      return Violation("more comes than an export may have");
+    TRY(sink.OnFile(file));
+  }
+}
+
+Result<cell::ExportEnd> GateHost::Export(ExportSink& sink, Clock::time_point deadline) {
+  auto end = ExportUnguarded(sink, deadline);
+  if (!end.ok()) return GiveUp(std::move(end).error(), "export_failed");
   return end;
 }
 

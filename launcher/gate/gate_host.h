@@ -10,6 +10,7 @@
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/cell/attestation.h"
+#include "launcher/cell/export.h"
 #include "launcher/cell/gate_protocol.h"
 #include "launcher/cell/job.h"
 
@@ -24,6 +25,16 @@ class OutputSink {
   // to the end.
   virtual bool OnStdout(std::string_view bytes) = 0;
   virtual bool OnStderr(std::string_view bytes) = 0;
+};
+
+// Takes the files of an export as they come. An Error ends it.
+class ExportSink {
+ public:
+  virtual ~ExportSink() = default;
+  // The one before is whole.
+  virtual Status OnFile(const cell::ExportFile& file) = 0;
+  // The next bytes of it, never more than it was said to have.
+  virtual Status OnBytes(std::string_view bytes) = 0;
 };
 
 // How a job ended, as far as the gate tells.
@@ -64,10 +75,11 @@ class GateHost {
     cell::InsideAttestation inside;
     UniqueFd listener;         // valid exactly when it was asked for
     UniqueFd tunnel_listener;  // the same
+    UniqueFd terminal;         // the same: the master side of the cell's terminal
   };
   // Waits for the attestation, and before it for the cell's loopback listeners: 0, 1 or 2 of them
-  // (cell::ListenerCount), in one message.
-  Result<Arrival> Attest(std::size_t listeners, Clock::time_point deadline);
+  // (cell::ListenerCount), in one message, and then for its terminal where `terminal` asks for one.
+  Result<Arrival> Attest(std::size_t listeners, Clock::time_point deadline, bool terminal = false);
 
   // Hands the job over: that is "go". To be called only after the attestation was compared.
   Status HandOver(const cell::Job& job, Clock::time_point deadline);
@@ -75,6 +87,11 @@ class GateHost {
   // Relays until the job ended. At `deadline` the job is cancelled from here. Errors: violations
   // and system failures; everything else is in the JobEnd.
   Result<JobEnd> Pump(OutputSink& sink, Clock::time_point deadline);
+
+  // After the job has exited, once: has init send what the job left in cell::kExportDirectory,
+  // within the bounds of cell/export.h, which hold here too, whatever init does. Whatever goes
+  // wrong, an Error of the sink's included, closes the gate.
+  Result<cell::ExportEnd> Export(ExportSink& sink, Clock::time_point deadline);
 
   // Asks Pump to cancel the job: from any thread, also before Pump began. The object must not be
   // moved from then on.
@@ -88,10 +105,12 @@ class GateHost {
 
   Result<cell::FrameReader::Message> ReceiveMessage(std::span<UniqueFd> passed,
                                                     Clock::time_point deadline);
-  Result<Arrival> AttestUnguarded(std::size_t listeners, Clock::time_point deadline);
+  Result<Arrival> AttestUnguarded(std::size_t listeners, Clock::time_point deadline, bool terminal);
+  Result<UniqueFd> TakeTerminal(Clock::time_point deadline);
   Result<cell::ListenerPorts> TakeListeners(std::size_t listeners, Clock::time_point deadline,
                                             Arrival* arrival);
   Status Send(cell::FrameType type, std::string_view payload, Clock::time_point deadline);
+  Result<cell::ExportEnd> ExportUnguarded(ExportSink& sink, Clock::time_point deadline);
   Result<JobEnd> PumpUnguarded(OutputSink& sink, Clock::time_point deadline);
   void AskToEnd(Clock::time_point* give_up);
   Error GiveUp(Error error, std::string_view code);

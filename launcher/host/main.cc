@@ -18,6 +18,7 @@
 #include "launcher/init/witness.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
@@ -58,9 +59,11 @@ Status RunJob(const cell::Job& job, init::Gate& gate) {
   relay.SetInput(job.input);
   const std::string refusal = TRY(init::ReadReport(report.read_end.get(), init::kStartTimeoutMs));
   if (!refusal.empty()) return gate.Send(cell::FrameType::kRefused, refusal.substr(1));
-  return init::SuperviseJob({cloned.child.pid(), relay, started_us, job.timeout_ms, false,
-                             TRY(sys::ChildrenUsage()), KillDescendants},
-                            gate);
+  const sys::Usage usage = TRY(sys::ChildrenUsage());
+  TRY(init::SuperviseJob(
+      {cloned.child.pid(), relay, started_us, job.timeout_ms, false, usage, KillDescendants},
+      gate));
+  return Ok();
 }
 
 Status Serve(init::Gate& gate) {
@@ -99,9 +102,7 @@ int main(int argc, char** argv) {
   if (done.ok()) return 0;
   // A gate that closed is how a job ends whose gateway is gone.
   if (!taskcell::init::Gate::IsClosed(done.error())) {
-    // ignoring: where standard error is closed there is nobody to tell
-    (void)taskcell::sys::WriteAll(STDERR_FILENO,
-                                  taskcell::Text("taskcell-host: ", done.error().text, "\n"));
+    taskcell::sys::PrintMessage("taskcell-host", done.error().text);
   }
   return taskcell::host::kFailed;
 }

@@ -11,6 +11,7 @@
 #include "launcher/cell/job.h"
 #include "launcher/init/attest.h"
 #include "launcher/init/confine.h"
+#include "launcher/init/export.h"
 #include "launcher/init/gate.h"
 #include "launcher/init/job_run.h"
 #include "launcher/init/witness.h"
@@ -142,11 +143,17 @@ Status CheckStillAlone(pid_t witness) {
 }
 
 // After the job: only kDone ends the wait (or the gate's end). Signals and a cancel may still be
-// under way to a job that has ended.
-Status WaitForDone(Gate& gate) {
+// under way to a job that has ended. `all_gone`: nothing is left of the job.
+Status WaitForDone(bool all_gone, Gate& gate) {
+  bool was_exported = false;
   while (true) {
     FrameReader::Message message = TRY(gate.Wait());
     if (message.type == FrameType::kDone) return Ok();
+    if (message.type == FrameType::kExport && !was_exported) {
+      was_exported = true;
+      TRY(SendExport(all_gone, gate));
+      continue;
+    }
     if (message.type != FrameType::kSignal && message.type != FrameType::kCancel) {
       return Error(Kind::kViolation, "gate: another message than done after the job");
     }
@@ -157,7 +164,7 @@ Status Refuse(std::string_view stage, Error error, Gate& gate) {
   // ignoring: the other side may be the reason; the error itself is returned
   (void)gate.Send(FrameType::kRefused,
                   cell::EncodeRefusal({std::string(stage), error.err, error.text}));
-  (void)WaitForDone(gate);
+  (void)WaitForDone(false, gate);
   return error;
 }
 
@@ -176,8 +183,8 @@ Status RunCell(const Options& options, std::span<const char* const> environment)
   Status alone = CheckStillAlone(witness->child().pid());
   if (!alone.ok()) return Refuse("processes", std::move(alone).error(), gate);
   bool stays = job->stays;
-  TRY(RunJob(std::move(job).value(), std::move(witness).value(), gate));
-  return stays ? WaitForDone(gate) : Ok();
+  const bool all_gone = TRY(RunJob(std::move(job).value(), std::move(witness).value(), gate));
+  return stays ? WaitForDone(all_gone, gate) : Ok();
 }
 
 }  // namespace taskcell::init

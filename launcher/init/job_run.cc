@@ -39,7 +39,8 @@ class JobRun {
     if (job_.timeout_ms > 0) deadline_us_ = job_.started_us + job_.timeout_ms * kMicrosecondsPerMs;
   }
 
-  Status UntilEnded();
+  // Whether everything is gone.
+  Result<bool> UntilEnded();
 
  private:
   Status Turn();
@@ -61,12 +62,14 @@ class JobRun {
   bool ending_ = false;                  // everything was killed
   bool ended_ = false;                   // the first process was reaped
   bool none_left_ = false;               // and every other one, too
+  bool given_up_ = false;                // on some that do not go away
   cell::JobExit exit_;
 };
 
-Status JobRun::UntilEnded() {
+Result<bool> JobRun::UntilEnded() {
   while (!Finished()) TRY(Turn());
-  return ReportExit();
+  TRY(ReportExit());
+  return !given_up_;
 }
 
 // Waits for whatever comes first and does it.
@@ -100,6 +103,7 @@ void JobRun::CheckClock() {
   if (!deadline_us_ || sys::MonotonicUs() < *deadline_us_) return;
   if (!ending_) return End(ExitReason::kDeadline);
   // What was killed does not go away (a process stuck in the kernel). Init's own exit takes it.
+  given_up_ = !none_left_ || !ended_;
   ended_ = true;
   none_left_ = true;
   job_.relay.Abandon();
@@ -176,13 +180,13 @@ Status JobRun::ReportExit() {
 
 }  // namespace
 
-Status SuperviseJob(const RunningJob& job, Gate& gate) {
+Result<bool> SuperviseJob(const RunningJob& job, Gate& gate) {
   UniqueFd signals = TRY(sys::MakeChildSignalFd());
   TRY(gate.Send(FrameType::kStarted, {}));
   return JobRun(job, std::move(signals), gate).UntilEnded();
 }
 
-Status RunJob(cell::Job job, Witness witness, Gate& gate) {
+Result<bool> RunJob(cell::Job job, Witness witness, Gate& gate) {
   // Not for the witness to know.
   const std::string input = std::move(job.input);
   job.input.clear();
@@ -195,13 +199,16 @@ Status RunJob(cell::Job job, Witness witness, Gate& gate) {
                      witness.usage(),
                      [] { return sys::SignalAll(SIGKILL); }};
   UniqueFd terminal;
-  Status done = [&]() -> Status {
+  Result<bool> done = [&]() -> Result<bool> {
     // A job that closes its standard streams has not left its terminal: were nobody to have it
     // open, the other side would read an end and hang it up.
     if (job.stdio == cell::JobStdio::kTerminal)
       terminal = TRY(sys::Open("/dev/pts/0", O_RDWR | O_NOCTTY));
     const std::string refusal = TRY(witness.Become(job));
-    if (!refusal.empty()) return gate.Send(FrameType::kRefused, refusal);
+    if (!refusal.empty()) {
+      TRY(gate.Send(FrameType::kRefused, refusal));
+      return true;
+    }
     return SuperviseJob(running, gate);
   }();
   // ignoring: init exits next, which kills them all once more

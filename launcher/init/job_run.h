@@ -30,12 +30,14 @@ struct RunningJob {
 
 // Says kStarted and relays; when the job's first process has ended kills whatever else is left,
 // reaps it and says kExit. Ends the job by force at its time limit or on kCancel; delivers kSignal
-// to its process group. An Error as RunJob's: the caller kills what is left.
-Status SuperviseJob(const RunningJob& job, Gate& gate);
+// to its process group. Returns false where what was killed did not go away in time. An Error as
+// RunJob's: the caller kills what is left.
+Result<bool> SuperviseJob(const RunningJob& job, Gate& gate);
 
 // Runs the one job of this cell: makes the witness that job and supervises it. A job
 // that cannot start is kRefused with the stage, and no failure here. An Error means that the gate
 // is closed, or the other side broke the protocol or said kDone too early: the job is dead by then.
-Status RunJob(cell::Job job, Witness witness, Gate& gate);
+// Returns as SuperviseJob does; true for a job that never started.
+Result<bool> RunJob(cell::Job job, Witness witness, Gate& gate);
 
 }  // namespace taskcell::init

@@ -11,6 +11,7 @@
 #include "launcher/init/options.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/self.h"
 
@@ -20,8 +21,7 @@ namespace {
 constexpr int kFailed = 125;
 
 int Complain(const Error& error) {
-  // ignoring: where standard error is closed there is nobody to tell
-  (void)sys::WriteAll(STDERR_FILENO, Text("taskcell-init: ", error.text, "\n"));
+  sys::PrintMessage("taskcell-init", error.text);
   return kFailed;
 }
 

@@ -1,6 +1,8 @@
 #include "launcher/mounts/ancestors.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -8,8 +10,10 @@
 
 #include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
+#include "launcher/mounts/server.h"
 #include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/self.h"
 
 namespace taskcell::mounts {
 namespace {
@@ -32,11 +36,16 @@ class PathWalk {
     Level root;
     root.fd = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
     root.info = TRY(sys::Stat(root.fd.get()));
+    TRY(JudgeServer(root, "/"));
     levels_.push_back(std::move(root));
     Push(path);
     while (!waiting_.empty()) TRY(Step());
     PinnedPath pinned;
     pinned.path = Path();
+    std::erase_if(remote_, [device = levels_.back().info.st_dev](const RemoteLevel& each) {
+      return each.device == device;
+    });
+    pinned.remote = std::move(remote_);
     pinned.fd = std::move(levels_.back().fd);
     pinned.concerns = std::move(concerns_);
     return pinned;
@@ -111,21 +120,60 @@ class PathWalk {
       // The group's bits are an access control list's mask: this takes away what it gives, too.
       Add(Concern::What::kWritable, path, writable, Text("chmod go-w ", ShellWord(path)));
     } else if (!IsOurs(child.st_uid)) {
-      std::string inner = path == "/" ? "/" + name : Text(path, "/", name);
+      const std::string inner = PathOf(name);
       Add(Concern::What::kOwner, inner,
           Text("it belongs to uid ", child.st_uid, ", who can exchange it"), OwnerFix(inner));
     }
   }
 
+  // What a file system says of owners and modes is worth as much as whoever serves it.
+  Status JudgeServer(const Level& entered, const std::string& path) {
+    const Server server = TRY(ServerOf(entered.fd.get()));
+    switch (server.what) {
+      case Server::What::kKernel:
+        break;
+      case Server::What::kHost:
+        remote_.push_back({path, server.type, entered.info.st_dev});
+        break;
+      case Server::What::kUser:
+        if (server.uid && IsOurs(*server.uid)) break;
+        Add(Concern::What::kOwner, path,
+            Text("its file system is served by ",
+                 server.uid ? Text("uid ", *server.uid) : "a process of an unknown user",
+                 ", who decides what is in it, and whose it seems"),
+            Text("fusermount -u ", ShellWord(path)));
+        break;
+    }
+    return Ok();
+  }
+
+  // The path of `name` in the directory on top.
+  std::string PathOf(const std::string& name) const {
+    return levels_.size() == 1 ? "/" + name : Text(Path(), "/", name);
+  }
+
+  // Some links of /proc lead to what has another name in another place, or none: their text is no
+  // way to it (symlink(7), magic links).
+  Status CheckPlain(int link_fd, const std::string& name) const {
+    if (TRY(sys::FileSystemOf(link_fd)).type != PROC_SUPER_MAGIC) return Ok();
+    const Result<UniqueFd> led =
+        sys::OpenAt2(levels_.back().fd.get(), name, O_PATH, RESOLVE_NO_MAGICLINKS);
+    if (led.ok() || led.error().err != ELOOP) return Ok();
+    return Error(Kind::kViolation,
+                 Text("'", Printable(Path()), "/", Printable(name),
+                      "' is a magic link of /proc, which leads to no path: name the file itself"),
+                 ELOOP);
+  }
+
   Status Follow(int link_fd, const struct stat& link, const std::string& name) {
     if (++links_ > kMaxLinks)
       return Error(Kind::kViolation, "too many symbolic links on the way", ELOOP);
+    TRY(CheckPlain(link_fd, name));
     const Level& top = levels_.back();
     bool roots = link.st_uid == 0 && top.info.st_uid == 0;
     std::string target = TRY(sys::ReadLink(link_fd, ""));
     if (!roots) {
-      std::string path = levels_.size() == 1 ? "/" + name : Text(Path(), "/", name);
-      Add(Concern::What::kLink, path,
+      Add(Concern::What::kLink, PathOf(name),
           Text("it is a symbolic link of uid ", link.st_uid, " to '", Printable(target), "'"),
           Text("name what it leads to instead: ", ShellWord(target)));
     }
@@ -152,6 +200,7 @@ class PathWalk {
     next.fd = TRY(sys::OpenNoFollow(top.fd.get(), name, O_PATH));
     next.info = TRY(sys::Stat(next.fd.get()));
     JudgeDirectory(next.info, name);
+    if (next.info.st_dev != top.info.st_dev) TRY(JudgeServer(next, PathOf(name)));
     if (S_ISLNK(next.info.st_mode)) return Follow(next.fd.get(), next.info, name);
     next.name = std::move(name);
     levels_.push_back(std::move(next));
@@ -162,6 +211,7 @@ class PathWalk {
   std::vector<Level> levels_;
   std::vector<std::string> waiting_;
   std::vector<Concern> concerns_;
+  std::vector<RemoteLevel> remote_;
   int links_ = 0;
 };
 

@@ -39,7 +39,7 @@ Error Fault(Error error) {
   return std::move(error).With("the agent directory").Coded(kUnmountable);
 }
 
-std::string ContentBytes(Snapshot content) {
+Result<std::string> ContentBytes(Snapshot content) {
   SnapshotRecord record;
   record.snapshot = std::move(content);
   return EncodeRecord(record);
@@ -57,8 +57,9 @@ Result<Snapshot> SnapshotInTime(int agent_dir_fd, int target_dir_fd, const Snaps
   bounds.progress = progress.bytes();
   auto work = [&]() -> Result<WorkResult> {
     WorkResult made;
-    made.bytes = ContentBytes(
-        TRY(SnapshotAgentDirectory(agent_dir_fd, target_dir_fd, Subtree::kPrune, bounds)));
+    Snapshot content =
+        TRY(SnapshotAgentDirectory(agent_dir_fd, target_dir_fd, Subtree::kPrune, bounds));
+    made.bytes = TRY(ContentBytes(std::move(content)));
     return made;
   };
   bool is_gone = true;
@@ -88,49 +89,82 @@ Result<WorkResult> TakeInChild(int agent_dir, int store, const Request& request,
 
 }  // namespace
 
-Status ServeSnapshot(int socket) {
+namespace {
+
+// One request with its answer; false where no more will come.
+Result<bool> ServeOne(int socket) {
   Request request;
   std::span<char> bytes(reinterpret_cast<char*>(&request), sizeof request);
   std::vector<UniqueFd> passed;
-  if (TRY(sys::ReceiveDescriptors(socket, bytes, passed)) != sizeof request || passed.size() != 2)
-    return Error(Kind::kUsage, "--snapshot-fd: no request came");
+  const std::size_t got = TRY(sys::ReceiveDescriptors(socket, bytes, passed));
+  if (got == 0) return false;
+  if (got != sizeof request || passed.size() != 2)
+    return Error(Kind::kUsage, "--snapshot-fd: what came is no request");
   const int store = passed[1].get();
   Result<WorkResult> taken = TakeInChild(passed[0].get(), store, request, socket);
   Status sent = SendWork(socket, taken);
-  if (sent.ok() || !taken.ok()) return sent;
-  taken->passed.clear();  // its lock
-  StoredSnapshot::Tidy(store);
-  return sent;
+  if (sent.ok()) return true;
+  if (taken.ok()) {
+    taken->passed.clear();  // its lock
+    StoredSnapshot::Tidy(store);
+  }
+  return std::move(sent).error();
 }
 
-Result<StoredSnapshot> TakeInTime(const std::string& launcher, const SnapshotStore& store,
-                                  int agent_dir_fd, Subtree subtree, const SnapshotTerms& terms) {
+}  // namespace
+
+Status ServeSnapshots(int socket) {
+  while (TRY(ServeOne(socket))) {
+  }
+  return Ok();
+}
+
+Status SnapshotTaker::Start() {
+  // One that was there may have been killed since.
+  if (child_.valid() && TRY(sys::Poll(child_.pidfd(), POLLIN, 0)) == 0) return Ok();
   sys::SocketPair pair = TRY(sys::MakePacketPair());
   const sys::PassedDescriptor passed = {pair.second.get(), kSocketNumber};
-  Result<sys::Child> child = sys::SpawnProgram(
-      launcher, {"taskcell-launch", "--snapshot-fd", std::to_string(kSocketNumber)}, {},
-      {&passed, 1});
-  if (!child.ok()) return std::move(child).error().Coded(kFailed);
-  pair.second.Reset();
+  child_ = TRY(sys::SpawnProgram(
+      launcher_, {"taskcell-launch", "--snapshot-fd", std::to_string(kSocketNumber)}, {},
+      {&passed, 1}));
+  socket_ = std::move(pair.first);
+  return Ok();
+}
+
+// The next request starts another.
+Error SnapshotTaker::Gone(Error error) {
+  socket_.Reset();  // it ends the work, and what that has made
+  // ignoring: else it is killed
+  (void)sys::Poll(child_.pidfd(), POLLIN, static_cast<int>(kMargin.count()));
+  child_ = sys::Child();
+  return error;
+}
+
+Result<StoredSnapshot> SnapshotTaker::Take(const SnapshotStore& store, int agent_dir_fd,
+                                           Subtree subtree, const SnapshotTerms& terms) {
+  Status started = Start();
+  if (!started.ok()) return std::move(started).error().Coded(kFailed);
   const Request request{static_cast<int32_t>(terms.limit.count()), subtree};
   const std::string_view bytes(reinterpret_cast<const char*>(&request), sizeof request);
   const std::array<int, 2> directories = {agent_dir_fd, store.fd};
-  Status asked = sys::SendDescriptors(pair.first.get(), bytes, directories);
-  if (!asked.ok() && asked.error().err != EPIPE) return std::move(asked).error().Coded(kFailed);
-  std::array<struct pollfd, 2> wait = {{{pair.first.get(), POLLIN, 0}, {terms.stop_fd, POLLIN, 0}}};
-  TRY(sys::PollAll(wait, static_cast<int>((terms.limit + kMargin).count())));
+  Status asked = sys::SendDescriptors(socket_.get(), bytes, directories);
+  if (!asked.ok() && asked.error().err != EPIPE)
+    return Gone(std::move(asked).error().Coded(kFailed));
+  std::array<struct pollfd, 2> wait = {{{socket_.get(), POLLIN, 0}, {terms.stop_fd, POLLIN, 0}}};
+  Result<int> waited = sys::PollAll(wait, static_cast<int>((terms.limit + kMargin).count()));
+  if (!waited.ok()) return Gone(std::move(waited).error().Coded(kFailed));
   if (wait[0].revents != 0) {
-    Result<WorkResult> parts = ReceiveWork(pair.first.get());
+    Result<WorkResult> parts = ReceiveWork(socket_.get());
     if (!parts.ok() && parts.error().err == ECONNRESET)
-      return std::move(parts).error().With(launcher).Coded(kFailed);
+      return Gone(std::move(parts).error().With(launcher_).Coded(kFailed));
     return StoredSnapshot::FromParts(store, TRY(std::move(parts)));
   }
-  pair.first.Reset();  // it ends the work, and what that has made
-  (void)sys::Poll(child->pidfd(), POLLIN, static_cast<int>(kMargin.count()));  // else it is killed
   if (wait[1].revents != 0)
-    return Error(Kind::kSystem, "the snapshot was no longer wanted", ECANCELED).Coded("stopped");
-  return Error(Kind::kSystem, "taskcell-launch did not say what became of the snapshot", ETIMEDOUT)
-      .Coded(kFailed);
+    return Gone(
+        Error(Kind::kSystem, "the snapshot was no longer wanted", ECANCELED).Coded("stopped"));
+  return Gone(
+      Error(Kind::kSystem, "taskcell-launch did not say what became of the snapshot", ETIMEDOUT)
+          .Coded(kFailed));
 }
 
 }  // namespace taskcell::mounts

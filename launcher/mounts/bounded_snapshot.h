@@ -4,8 +4,10 @@
 #include <string>
 
 #include "launcher/base/result.h"
+#include "launcher/base/unique_fd.h"
 #include "launcher/mounts/snapshot.h"
 #include "launcher/mounts/stored_snapshot.h"
+#include "launcher/sys/process.h"
 
 namespace taskcell::mounts {
 
@@ -27,12 +29,26 @@ struct SnapshotTerms {
 Result<Snapshot> SnapshotInTime(int agent_dir_fd, int target_dir_fd, const SnapshotTerms& terms);
 
 // StoredSnapshot::Take, for a process with threads: by the program at `launcher` (an absolute path
-// of taskcell-launch) as the process between.
-Result<StoredSnapshot> TakeInTime(const std::string& launcher, const SnapshotStore& store,
-                                  int agent_dir_fd, Subtree subtree, const SnapshotTerms& terms);
+// of taskcell-launch) as the process between. It is started when first asked for one, and stays for
+// the next. Serves one thread at a time.
+class SnapshotTaker {
+ public:
+  explicit SnapshotTaker(std::string launcher) : launcher_(std::move(launcher)) {}
 
-// The process between: answers the one request on `socket`. Ends the work, and what it has made so
-// far, when the other end of `socket` is gone.
-Status ServeSnapshot(int socket);
+  Result<StoredSnapshot> Take(const SnapshotStore& store, int agent_dir_fd, Subtree subtree,
+                              const SnapshotTerms& terms);
+
+ private:
+  Status Start();
+  Error Gone(Error error);
+
+  const std::string launcher_;
+  sys::Child child_;
+  UniqueFd socket_;
+};
+
+// The process between: answers requests on `socket` one after the other. Ends the work, and what it
+// has made so far, when the other end of `socket` is gone, and then itself.
+Status ServeSnapshots(int socket);
 
 }  // namespace taskcell::mounts

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "launcher/base/text.h"
 #include "launcher/cell/wire.h"
@@ -67,18 +69,21 @@ Error ErrorOf(Letter letter) {
   return Error(letter.kind, std::move(letter.bytes), letter.err).Coded(code);
 }
 
-// A child that could not be killed in time: it is reaped by whoever gets it when this process ends.
-void Abandon(sys::Child child) {
-  static auto* abandoned = new std::vector<sys::Child>;  // never destroyed: that would wait
-  abandoned->push_back(std::move(child));
+bool HasEnded(const sys::Child& child, int within_ms) {
+  const Result<short> ended = sys::Poll(child.pidfd(), POLLIN, within_ms);
+  return ended.ok() && ended.value() != 0;
 }
 
-bool KillInTime(sys::Child child) {
-  (void)child.Signal(SIGKILL);  // ignoring: ESRCH, it has ended by itself
-  Result<short> ended = sys::Poll(child.pidfd(), POLLIN, kLastBreathMs);
-  if (ended.ok() && ended.value() != 0) return true;
-  Abandon(std::move(child));
-  return false;
+// Keeps a child that could not be killed in time, and lets go of those that have ended since.
+void Abandon(sys::Child child) {
+  struct Abandoned {
+    std::mutex mutex;
+    std::vector<sys::Child> children;
+  };
+  static auto* abandoned = new Abandoned;  // never destroyed: that would wait
+  std::scoped_lock lock(abandoned->mutex);
+  std::erase_if(abandoned->children, [](const sys::Child& each) { return HasEnded(each, 0); });
+  abandoned->children.push_back(std::move(child));
 }
 
 // What a reader or a writer at the other end of this process's own streams waits for must not
@@ -104,16 +109,23 @@ std::string Place(std::span<const char> progress) {
   return path.empty() ? "" : Text(" (it was at '", Printable(path), "')");
 }
 
-Error Overdue(const WorkTerms& terms) {
+}  // namespace
+
+bool KillInTime(sys::Child child, int breath_ms) {
+  (void)child.Signal(SIGKILL);  // ignoring: ESRCH, it has ended by itself
+  if (HasEnded(child, breath_ms)) return true;
+  Abandon(std::move(child));
+  return false;
+}
+
+Error Overdue(int limit_ms, std::span<const char> progress) {
   return Error(Kind::kSystem,
-               Text("it was not read within ", terms.limit_ms, " ms", Place(terms.progress),
+               Text("it was not read within ", limit_ms, " ms", Place(progress),
                     ": another process holds a file of it in the middle of a write, or its file "
                     "system does not answer; see what has it open (fuser -v) and what is mounted "
                     "there, and end that"),
                ETIMEDOUT);
 }
-
-}  // namespace
 
 Status SendWork(int socket, const Result<WorkResult>& result) {
   // Longer than a packet can be, so it goes as a file.
@@ -167,7 +179,7 @@ Result<WorkResult> DoInChild(const std::function<Result<WorkResult>()>& work,
     return result;
   }
   is_gone = KillInTime(std::move(cloned.child));
-  if (ready == 0) return Overdue(terms);
+  if (ready == 0) return Overdue(terms.limit_ms, terms.progress);
   return Error(Kind::kSystem, "it was no longer wanted while it was read", ECANCELED)
       .Coded("stopped");
 }

@@ -8,6 +8,7 @@
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/sys/process.h"
 
 namespace taskcell::mounts {
 
@@ -35,6 +36,13 @@ inline constexpr int kLastBreathMs = 1000;
 // CRITICAL: the caller must have one thread (sys::CloneProcess).
 Result<WorkResult> DoInChild(const std::function<Result<WorkResult>()>& work,
                              const WorkTerms& terms, bool& is_gone);
+
+// SIGKILL, and `breath_ms` to go; false where the child is still in the kernel then: it is left to
+// it, and reaped by a later call, or by whoever gets it when this process ends.
+bool KillInTime(sys::Child child, int breath_ms = kLastBreathMs);
+
+// What work is called that took longer than `limit_ms`; `progress` as above.
+Error Overdue(int limit_ms, std::span<const char> progress = {});
 
 // An Error or a WorkResult as one message and back, over a SOCK_SEQPACKET between two processes
 // that trust each other.

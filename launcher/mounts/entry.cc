@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "launcher/base/text.h"
 #include "launcher/mounts/component.h"
@@ -53,23 +54,14 @@ struct Wanted {
   uint64_t max_links;
 };
 
-// Of a directory without directories in it: some file systems count no names of directories, and
-// say 1.
-constexpr nlink_t kEmptyLinks = 2;
-
 Finding FromKind(const struct stat& info, const Wanted& wanted) {
   if (S_ISLNK(info.st_mode)) return Skip(Reason::kSymlink, "it is a symbolic link");
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
     return Skip(Reason::kSpecial, Text("it is ", KindName(info.st_mode)));
   bool want_directory = wanted.kind == cell::EntryKind::kDirectory;
   if (S_ISDIR(info.st_mode) != want_directory) {
-    std::string note = Text("it is ", KindName(info.st_mode), ", expected ",
-                            want_directory ? "a directory" : "a regular file");
-    // A container engine makes a missing bind source as an empty directory of root.
-    if (!want_directory && info.st_uid == 0 && info.st_nlink <= kEmptyLinks)
-      note +=
-          "; a container engine may have made it for a missing source: remove it if it is empty";
-    return Skip(Reason::kWrongKind, std::move(note));
+    return Skip(Reason::kWrongKind, Text("it is ", KindName(info.st_mode), ", expected ",
+                                         want_directory ? "a directory" : "a regular file"));
   }
   Finding finding;
   finding.verdict = Verdict::kSafe;
@@ -102,9 +94,19 @@ Result<Finding> OpenSame(int dir_fd, const std::string& name, const Wanted& want
   return finding;
 }
 
+// Whether the directory `name`, whose fstat is `info`, may be what a container engine made for a
+// missing bind source: an empty one of root, or, without root, of the user it runs for.
+Result<bool> MayBeAnEngines(int dir_fd, const std::string& name, const struct stat& info) {
+  if (info.st_uid != 0 && info.st_uid != TRY(sys::Stat(dir_fd)).st_uid) return false;
+  Result<UniqueFd> opened = OpenComponent(dir_fd, name, O_RDONLY | O_DIRECTORY);
+  if (!opened.ok()) return false;  // ignoring: a hint less
+  Result<std::vector<sys::DirectoryEntry>> listed = sys::ListDirectory(opened->get(), 0);
+  return listed.ok() && listed->empty();
+}
+
 // `kind` is what is expected, or nullptr: then `found` decides.
-Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::EntryKind* kind,
-                            uint64_t max_links, cell::EntryKind& found) {
+Result<Finding> JudgeOnce(int dir_fd, const std::string& name, const cell::EntryKind* kind,
+                          uint64_t max_links, cell::EntryKind& found) {
   Result<UniqueFd> pin = OpenComponent(dir_fd, name, O_PATH);
   if (!pin.ok()) return FromOpenError(std::move(pin).error());
   // A link in the last position is returned itself: only fstat tells.
@@ -112,11 +114,30 @@ Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::Ent
   found = S_ISDIR(info.st_mode) ? cell::EntryKind::kDirectory : cell::EntryKind::kFile;
   const Wanted wanted = {kind != nullptr ? *kind : found, max_links};
   Finding finding = FromKind(info, wanted);
+  if (finding.reason == Reason::kWrongKind && S_ISDIR(info.st_mode) &&
+      TRY(MayBeAnEngines(dir_fd, name, info)))
+    finding.note +=
+        "; a container engine may have made it for a missing source: it is empty, remove it";
   if (finding.verdict != Verdict::kSafe) return finding;
   return OpenSame(dir_fd, name, wanted, info);
 }
 
+// The same, again where the name was given to another inode in between: an honest save renames a
+// new file over the old one, and whichever of the two the name stands for can be judged.
+Result<Finding> JudgePinned(int dir_fd, const std::string& name, const cell::EntryKind* kind,
+                            uint64_t max_links, cell::EntryKind& found) {
+  constexpr int kRaceTries = 128;  // against somebody who renames all the time
+  for (int tries = 1;; ++tries) {
+    Finding finding = TRY(JudgeOnce(dir_fd, name, kind, max_links, found));
+    if (finding.reason != Reason::kRace || tries == kRaceTries) return finding;
+  }
+}
+
 }  // namespace
+
+bool IsPersonaText(std::string_view text) {
+  return IsUtf8(text) && text.find('\0') == std::string_view::npos;
+}
 
 Result<std::set<std::string_view>> ListedEntries(int dir_fd) {
   constexpr std::size_t kBufferBytes = 16384;
@@ -157,8 +178,6 @@ std::string_view Name(Reason reason) {
       return "hardlink";
     case Reason::kWrongKind:
       return "wrong_kind";
-    case Reason::kEscape:
-      return "escape";
     case Reason::kMount:
       return "mount";
     case Reason::kSpecial:

@@ -36,6 +36,9 @@ inline constexpr std::array<std::string_view, 2> kAgentTrees = {"SKILLS", "wiki"
 // What SOUL.md and IDENTITY.md may have each: they go into every prompt, whole or not at all.
 inline constexpr std::size_t kMaxPersonaBytes = 256U << 10U;
 
+// UTF-8 without NUL bytes: what alone may go into a prompt.
+bool IsPersonaText(std::string_view text);
+
 // The names of kAgentEntries that the directory lists, byte for byte: some file systems find an
 // entry under other spellings too.
 Result<std::set<std::string_view>> ListedEntries(int dir_fd);
@@ -48,11 +51,10 @@ enum class Reason : uint8_t {
   kSymlink,     // also one that dangles or stays inside
   kHardlink,    // a file with more than one name: the other one may be outside
   kWrongKind,   // a directory where a file belongs, or the reverse
-  kEscape,      // resolves outside the directory
   kMount,       // something is mounted on it
   kSpecial,     // FIFO, socket or device
   kUnreadable,  // the caller may not read it
-  kRace,        // it was changed while it was looked at
+  kRace,        // it was changed while it was looked at, each of many times
 };
 
 std::string_view Name(Verdict verdict);  // "safe", "skip", "absent"
@@ -74,10 +76,11 @@ struct Finding {
 };
 
 // Judges the one component `name` of the directory `dir_fd` as an entry of that kind. The name is
-// pinned with O_PATH first, so that a FIFO gets no reader and a device is never opened; what is
-// opened for reading after that is proven to be the same inode. Returns an Error only when the
-// system fails (no descriptors, no memory, openat2 missing); everything about the entry itself is a
-// verdict.
+// pinned with O_PATH first: what is no plain file or directory then is not opened. What is opened
+// for reading after that is proven to be the same inode; where it is not, since somebody exchanged
+// the name in between, it was opened without waiting (O_NONBLOCK, O_NOCTTY), is closed at once, and
+// the name is judged again, a bounded number of times. Returns an Error only when the system fails
+// (no descriptors, no memory, openat2 missing); everything about the entry itself is a verdict.
 Result<Finding> Judge(int dir_fd, const std::string& name, cell::EntryKind kind);
 
 // The same for an allowed entry of the agent directory `dir_fd`; `listed` is what ListedEntries

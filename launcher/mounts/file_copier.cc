@@ -37,8 +37,9 @@ Result<bool> FileCopier::CopyOnce(int to_dir, const std::string& name, int from,
   UniqueFd to = TRY(sys::OpenNoFollow(to_dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600));
   bool whole = TRY(CopyBytes(to.get(), from, static_cast<uint64_t>(before.st_size)));
   struct stat after = TRY(sys::Stat(from));
-  // A link made meanwhile counts: content and links must hold to the end of the copy.
-  bool linked = links == nullptr ? after.st_nlink != 1 : !links->IsClosed(after);
+  // A link made meanwhile counts: content and links must hold to the end of the copy. Without a
+  // name it is what a save has replaced, whole, or on a file system that counts no names.
+  bool linked = links == nullptr ? after.st_nlink > 1 : !links->IsClosed(after);
   if (whole && !linked && IsUnchanged(before, after)) {
     TRY(sys::ChangeMode(to.get(), 0444));
     return true;

@@ -25,8 +25,10 @@ std::string WhyUnsafe(int snapshot_fd, const std::string& path) {
     case ENOENT:
     case ENOTDIR:
       return "it is a symbolic link to nothing that a cell may see";
-    default:
-      return Text("it is a symbolic link that cannot be followed safely: ", end.error().text);
+    case ELOOP:
+      return "it is a symbolic link that leads in a circle, or through too many others";
+    default:  // not by its text: the path is in it, and may be long
+      return Text("it is a symbolic link that cannot be followed safely, error ", end.error().err);
   }
 }
 

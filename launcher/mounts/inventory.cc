@@ -42,7 +42,8 @@ class InventoryWalk {
     struct timespec changed = {};
     changed.tv_sec = info.stx_ctime.tv_sec;
     changed.tv_nsec = info.stx_ctime.tv_nsec;
-    if (IsEarlier(inventory_.newest, changed)) inventory_.newest = changed;
+    const struct timespec latest = LatestOf(changed);
+    if (IsEarlier(inventory_.newest, latest)) inventory_.newest = latest;
     Put(Text(info.stx_mode, " ", info.stx_uid, " ", info.stx_gid, " ", sys::DeviceOf(info), " ",
              info.stx_mnt_id, " ", info.stx_ino, " ", info.stx_nlink, " ", info.stx_size, " ",
              int64_t{changed.tv_sec}, " ", int64_t{changed.tv_nsec}));

@@ -10,6 +10,7 @@
 #include "launcher/mounts/entry.h"
 #include "launcher/mounts/settled.h"
 #include "launcher/sys/entry.h"
+#include "launcher/sys/file.h"
 #include "launcher/sys/random.h"
 
 namespace taskcell::mounts {
@@ -27,6 +28,7 @@ Result<LinkScan> LinkScan::Make(int agent_dir_fd, std::size_t max_entries, int m
   LinkScan scan(max_entries, seed);
   scan.entries_left_ = max_entries;
   scan.before_ = SettledBefore();
+  scan.trusted_ = !HasForeignTimes(agent_dir_fd);
   for (std::string_view name : kAgentTrees) {
     Result<UniqueFd> top = OpenComponent(agent_dir_fd, std::string(name), kDirectory);
     if (top.ok()) TRY(scan.Directory(top->get(), max_depth));
@@ -62,15 +64,22 @@ Status LinkScan::Entry(int dir_fd, const char* name, int levels_left) {
   --entries_left_;
   struct statx info;
   if (!sys::StatEntry(dir_fd, name, 0, info).ok()) return Ok();  // a name less was met
-  if (S_ISREG(info.stx_mode) && info.stx_nlink > 1) {
-    uint64_t key = LinkKey(sys::DeviceOf(info), info.stx_ino, seed_);
-    linked_.insert(key);
-    table_.Meet(key, info.stx_nlink);
-  }
+  if (S_ISREG(info.stx_mode) && info.stx_nlink > 1) return LinkedFile(dir_fd, name);
   if (!S_ISDIR(info.stx_mode)) return Ok();
   Result<UniqueFd> inner = OpenComponent(dir_fd, name, kDirectory);
   if (!inner.ok()) return Ok();  // the same: a mount, or not ours to read
   return Directory(inner->get(), levels_left - 1);
+}
+
+Status LinkScan::LinkedFile(int dir_fd, const char* name) {
+  Result<UniqueFd> pinned = OpenComponent(dir_fd, name, O_PATH);
+  if (!pinned.ok()) return Ok();  // as above; a mount on the name hides the file that has it
+  struct stat info = TRY(sys::Stat(pinned->get()));
+  if (!S_ISREG(info.st_mode) || info.st_nlink < 2) return Ok();
+  uint64_t key = LinkKey(info.st_dev, info.st_ino, seed_);
+  if (!MayBeCut(info.st_ctim)) linked_.insert(key);
+  table_.Meet(key, static_cast<uint32_t>(info.st_nlink));
+  return Ok();
 }
 
 bool LinkScan::MayBeClosed(uint64_t device, uint64_t inode) const {
@@ -79,7 +88,7 @@ bool LinkScan::MayBeClosed(uint64_t device, uint64_t inode) const {
 }
 
 bool LinkScan::IsClosed(const struct stat& info) const {
-  if (!MayBeClosed(info.st_dev, info.st_ino)) return false;
+  if (!MayBeClosed(info.st_dev, info.st_ino) || MayBeCut(info.st_ctim)) return false;
   return IsEarlier(info.st_ctim, before_);
 }
 

@@ -15,12 +15,14 @@ namespace taskcell::mounts {
 
 // Which files with several names have all of them below a few directories. Somebody may move names
 // about while they are counted, to have one counted twice; then nothing counts as closed:
-// a rename changes the change time of the file, moving a directory has it met twice.
+// a rename changes the change time of the file, moving a directory has it met twice. Where change
+// times are cut or foreign (settled.h) nothing counts as closed: there they do not tell, and among
+// the file systems that cut them are some on which a rename leaves the file's alone.
 class LinkScan {
  public:
   // Counts the names below each of kAgentTrees in an agent directory, at most `max_entries` entries
   // and `max_depth` levels of them; past a bound nothing is closed. What cannot be read has no
-  // names.
+  // names, and what is mounted on a name is not what has it.
   static Result<LinkScan> Make(int agent_dir_fd, std::size_t max_entries, int max_depth);
 
   // True when all names of the file were met, and there were the same ones from before the scan
@@ -33,6 +35,7 @@ class LinkScan {
   LinkScan(std::size_t max_entries, uint64_t seed) : table_(max_entries), seed_(seed) {}
   Status Directory(int fd, int levels_left);
   Status Entry(int dir_fd, const char* name, int levels_left);
+  Status LinkedFile(int dir_fd, const char* name);
 
   LinkTable table_;
   const uint64_t seed_;

@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "launcher/mounts/server.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/inode_time.h"
 
@@ -17,6 +18,20 @@ struct timespec SettledBefore() {
     --time.tv_sec;
   }
   return time;
+}
+
+bool MayBeCut(const struct timespec& changed) { return changed.tv_nsec == 0; }
+
+struct timespec LatestOf(const struct timespec& changed) {
+  constexpr time_t kMostCutSeconds = 2;
+  struct timespec latest = changed;
+  if (MayBeCut(changed)) latest.tv_sec += kMostCutSeconds;
+  return latest;
+}
+
+bool HasForeignTimes(int fd) {
+  const Result<Server> server = ServerOf(fd);
+  return !server.ok() || server->what != Server::What::kKernel;
 }
 
 Result<struct stat> StatSettled(int fd) {

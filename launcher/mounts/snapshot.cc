@@ -27,6 +27,16 @@ namespace {
 constexpr std::string_view kUnmountable = "agent_dir_unmountable";
 constexpr std::size_t kMaxWarnings = 64;
 
+// A path for a person: of a long one, which may have kMaxSnapshotDepth names of 255 bytes, the
+// beginning and the end. It is cut before it is made printable, so that no escape is cut.
+std::string Shown(std::string_view path) {
+  constexpr std::size_t kHead = 256;
+  constexpr std::size_t kTail = 512;  // the whole last name
+  if (path.size() <= kHead + kTail) return Printable(path);
+  return Text(Printable(path.substr(0, kHead)), "[...]",
+              Printable(path.substr(path.size() - kTail)));
+}
+
 // Why a copy stopped: a bound of the snapshot was passed.
 Error OverBound(std::string text) {
   return Error(Kind::kViolation, std::move(text), EFBIG).Coded(kUnmountable);
@@ -95,7 +105,7 @@ class Copier {
       for (SnapshotEntry& entry : out_.entries) {
         if (entry.name != top) continue;
         entry.verdict = Verdict::kSkip;
-        entry.note = Text("'", Printable(path), "' in it is unsafe");
+        entry.note = Text("'", Shown(path), "' in it is unsafe");
         Warn(top, Reason::kNone, entry.note);
       }
     }
@@ -112,7 +122,7 @@ class Copier {
     }
     if (out_.warnings.size() > kMaxWarnings) return;
     std::string_view reason = Name(why);
-    out_.warnings.push_back(Text("agent entry '", Printable(path), "' left out (",
+    out_.warnings.push_back(Text("agent entry '", Shown(path), "' left out (",
                                  reason.empty() ? "whole" : reason, "): ", note));
   }
 
@@ -132,7 +142,9 @@ class Copier {
       const auto size = static_cast<uint64_t>(before.st_size);
       TRY(CheckRoom(size));
       if (tries > 0) TRY(sys::Rewind(finding.fd.get()));
-      if (!TRY(copies_.CopyOnce(to_dir, name, finding.fd.get(), before, LinksOf(finding))))
+      // Where a save renamed another file over it, it has changed once, and never will again: the
+      // next copy of this descriptor is the version that was judged.
+      if (!TRY(copies_.CopyOnce(to_dir, name, finding.fd.get(), before, LinksOf(finding, before))))
         continue;
       if (lease.IsBroken()) {
         TRY(sys::RemoveFile(to_dir, name));
@@ -150,8 +162,8 @@ class Copier {
     return Ok();
   }
 
-  const LinkScan* LinksOf(const Finding& finding) const {
-    return finding.links > 1 ? &*scan_ : nullptr;
+  const LinkScan* LinksOf(const Finding& finding, const struct stat& now) const {
+    return finding.links > 1 && now.st_nlink > 1 ? &*scan_ : nullptr;
   }
 
   Status CopyTopDirectory(int to_dir, const std::string& name, Finding& finding) {

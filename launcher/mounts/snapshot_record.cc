@@ -12,8 +12,28 @@ namespace {
 // Another number with every change of the fields below, of kAgentEntries, or of what a snapshot
 // keeps: what an earlier version copied is then never used.
 constexpr uint32_t kTag = 0x534e4101;
-constexpr std::size_t kMaxText = 65536;
+constexpr std::size_t kMaxText = kMaxRecordText;
 constexpr std::size_t kMaxItems = 256;
+
+// Runs through the fields as a writer does, for their bounds, which a writer takes for kept.
+class LimitCheck {
+ public:
+  template <typename Integer>
+  void Number(const Integer& /*value*/) {}
+  template <typename Enum>
+  void Choice(const Enum& /*value*/, Enum /*last*/) {}
+  void Tag(uint32_t /*tag*/) {}
+  void String(const std::string& value, std::size_t limit) { is_kept_ &= value.size() <= limit; }
+  template <typename Items, typename Item>
+  void List(const Items& items, std::size_t limit, Item item) {
+    is_kept_ &= items.size() <= limit;
+    for (const auto& each : items) item(*this, each);
+  }
+  bool is_kept() const { return is_kept_; }
+
+ private:
+  bool is_kept_ = true;
+};
 
 template <typename Io, typename Value>
 void EntryFields(Io& io, Value& entry) {
@@ -47,7 +67,11 @@ Result<std::string> BootId() {
   return std::string(Trim(text));
 }
 
-std::string EncodeRecord(const SnapshotRecord& record) {
+Result<std::string> EncodeRecord(const SnapshotRecord& record) {
+  LimitCheck limits;
+  Fields(limits, record);
+  if (!limits.is_kept())
+    return Error(Kind::kInternal, "snapshot record: a text or a list above its bound");
   cell::WireWriter writer;
   Fields(writer, record);
   return writer.Take();

@@ -22,9 +22,12 @@ struct SnapshotRecord {
 // /proc/sys/kernel/random/boot_id.
 Result<std::string> BootId();
 
+// What one text in it may take, the inventory aside.
+inline constexpr std::size_t kMaxRecordText = 65536;
 // What one record may take: kMaxSnapshotEntries names of 255 bytes with their numbers.
 inline constexpr std::size_t kMaxRecordBytes = 16U << 20U;
-std::string EncodeRecord(const SnapshotRecord& record);
+// An Error where ParseRecord would not take what was encoded.
+Result<std::string> EncodeRecord(const SnapshotRecord& record);
 Result<SnapshotRecord> ParseRecord(std::string_view bytes);
 
 }  // namespace taskcell::mounts

@@ -141,7 +141,8 @@ Status StoredSnapshot::Copy(const Source& source, const Before& before) {
   record.snapshot = content_;
   UniqueFd file = TRY(
       sys::OpenNoFollow(directory_.get(), kUnfinishedRecord, O_WRONLY | O_CREAT | O_EXCL, 0600));
-  TRY(sys::WriteAll(file.get(), EncodeRecord(record)));
+  const std::string bytes = TRY(EncodeRecord(record));
+  TRY(sys::WriteAll(file.get(), bytes));
   TRY(sys::Rename(directory_.get(), kUnfinishedRecord, kRecord));
   has_record_ = true;
   return Ok();
@@ -182,6 +183,9 @@ Result<StoredSnapshot> StoredSnapshot::Take(const SnapshotStore& store, int agen
   const std::string key = TRY(KeyOf(agent_dir_fd, subtree));
   Before before{sys::ClockOffsetMs(), SettledBefore(), std::nullopt};
   before.inventory = TRY(TakeInventory(agent_dir_fd, bounds.entries, bounds.depth));
+  // By times of another clock nobody can tell that nothing was changed. Not before the walk: where
+  // it hangs, nothing was made yet.
+  if (HasForeignTimes(agent_dir_fd)) before.inventory.reset();
   if (before.inventory) {
     for (const sys::DirectoryEntry& entry :
          TRY(sys::ListDirectory(taken.store_.get(), kMaxStoreEntries))) {
@@ -213,7 +217,7 @@ Result<WorkResult> StoredSnapshot::Parts() const {
   record.snapshot = content_;
   WorkResult parts;
   parts.bytes = Text(is_reused_ ? kYes : kNo, has_record_ ? kYes : kNo, name_, '\n');
-  parts.bytes += EncodeRecord(record);
+  parts.bytes += TRY(EncodeRecord(record));
   parts.passed.push_back(TRY(sys::Duplicate(directory_.get())));
   parts.passed.push_back(TRY(sys::Duplicate(tree_.get())));
   return parts;

@@ -23,9 +23,10 @@ struct SnapshotStore {
 // unchanged (TakeInventory) is not copied again: whoever takes it next uses the same copy, which
 // nobody ever changes. A copy becomes usable to others by the record that is put beside it last, so
 // that one that was interrupted never does, nor one of a directory that was changed just before
-// (SettledBefore; where a file grants no lease, kLongestWriteSeconds), nor one with a file in it
-// that was open for writing, nor one from before a reboot or before the clock was set back. One
-// that was changed meanwhile never has the recorded inventory again.
+// (SettledBefore, LatestOf; where a file grants no lease, kLongestWriteSeconds), nor one with a
+// file in it that was open for writing, nor one on a file system of a process or another host, nor
+// one from before a reboot or before the clock was set back. One that was changed meanwhile never
+// has the recorded inventory again.
 class StoredSnapshot {
  public:
   // Finds or makes the snapshot and removes what is of no use in the store any more. Errors as

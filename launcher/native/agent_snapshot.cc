@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "launcher/base/text.h"
-#include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/bounded_snapshot.h"
 #include "launcher/mounts/snapshot.h"
 #include "launcher/native/private_tmpfs.h"
@@ -46,22 +45,24 @@ Status AgentSnapshot::MakePlace(const std::string& run_id) {
   return Ok();
 }
 
-Result<AgentSnapshot> AgentSnapshot::Make(const std::string& agent_directory,
-                                          const std::string& run_id, int stop_fd) {
-  std::string intent = Text("--agent-dir '", Printable(agent_directory), "'");
-  mounts::PinnedPath pinned =
-      TRY(mounts::PinTrustedPath(agent_directory, mounts::TrustIn(::geteuid())).With(intent));
-  UniqueFd agent = TRY(sys::OpenNoFollow(pinned.fd.get(), ".", kDirectory).With(intent));
+Result<mounts::PinnedPath> AgentSnapshot::Pin(const std::string& agent_directory) {
+  return mounts::PinTrustedPath(agent_directory, mounts::TrustIn(::geteuid()))
+      .With(Text("--agent-dir '", Printable(agent_directory), "'"));
+}
+
+Result<AgentSnapshot> AgentSnapshot::Make(mounts::PinnedPath agent, const std::string& run_id,
+                                          int stop_fd) {
+  std::string intent = Text("--agent-dir '", Printable(agent.path), "'");
   AgentSnapshot made;
-  made.source_ = std::move(pinned.path);
+  made.source_ = std::move(agent.path);
   TRY(made.MakePlace(run_id).With(intent));
-  mounts::Snapshot snapshot = TRY(
-      mounts::SnapshotInTime(agent.get(), made.root_.get(), {mounts::kSnapshotTimeLimit, stop_fd})
-          .With(intent));
+  mounts::Snapshot snapshot = TRY(mounts::SnapshotInTime(agent.fd.get(), made.root_.get(),
+                                                         {mounts::kSnapshotTimeLimit, stop_fd})
+                                      .With(intent));
   made.warnings_ = std::move(snapshot.warnings);
   if (TRY(sys::ListDirectory(made.root_.get(), kMostEntries)).empty()) {
-    made.warnings_.push_back(Text("--agent-dir '", Printable(agent_directory),
-                                  "': nothing of it is shown: it has no SOUL.md nor any other of "
+    made.warnings_.push_back(Text(intent,
+                                  ": nothing of it is shown: it has no SOUL.md nor any other of "
                                   "the entries that are"));
   }
   return made;

@@ -6,6 +6,7 @@
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/scratch_directory.h"
 #include "launcher/native/request.h"
 
@@ -17,8 +18,11 @@ namespace taskcell::native {
 // missing it is in a private scratch directory for as long as this object lives.
 class AgentSnapshot {
  public:
+  // What the caller names, by a way that nobody else can exchange. Waits where a file system on the
+  // way does not answer.
+  static Result<mounts::PinnedPath> Pin(const std::string& agent_directory);
   // Copies in a time limit (mounts::SnapshotInTime); `stop_fd` as there.
-  static Result<AgentSnapshot> Make(const std::string& agent_directory, const std::string& run_id,
+  static Result<AgentSnapshot> Make(mounts::PinnedPath agent, const std::string& run_id,
                                     int stop_fd);
 
   AgentSnapshot(AgentSnapshot&&) noexcept = default;

@@ -21,6 +21,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/self.h"
+#include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::native {
@@ -128,8 +129,10 @@ Status CheckCoreLimit() {
 
 // Here, where the caller's own groups and capabilities still hold and no limit of the cell does.
 // The child makes its root meanwhile: nothing but taskcell-init has run in it before this is over.
-Status CheckRoot(const cell::CellPlan& plan, const OutsideIds& outside) {
+Status CheckRoot(const cell::CellPlan& plan, const OutsideIds& outside, const sigset_t* mask) {
   if (plan.root != cell::RootKind::kRootfs) return Ok();
+  std::optional<sys::WithSignalMask> interruptible;  // a file system may not answer
+  if (mask != nullptr) interruptible.emplace(*mask);
   UniqueFd root = TRY(PinRootDirectory(plan));
   return CheckRootDirectory(root.get(), plan.root_source, outside).With("root directory");
 }
@@ -291,7 +294,7 @@ Result<NativeCell> NativeCell::Make(CellOrders orders) {
   if (!build.ok()) return std::move(build).error();
   if (afterwards) cgroup.emplace(MakeCgroup(orders));
   if (cgroup->ok()) build->Give(cgroup->value(), cgroup_fd < 0);
-  TRY(CheckRoot(*orders.plan, child.outside));
+  TRY(CheckRoot(*orders.plan, child.outside, orders.signal_mask));
   Status finished = cgroup->ok() ? build->Finish() : build->Try();
   if (!finished.ok() && build->lacks_mount_calls()) {
     child.classic_mounts = true;

@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "launcher/base/printable_message.h"
 #include "launcher/base/text.h"
 #include "launcher/cgroup/layout.h"
 #include "launcher/cgroup/place.h"
 #include "launcher/cgroup/remedy.h"
+#include "launcher/cgroup/scope.h"
 #include "launcher/native/launch.h"
 #include "launcher/native/limit_check.h"
 #include "launcher/native/message.h"
@@ -64,7 +67,7 @@ class Lines {
     line.resize(std::max(kVerdictWidth, line.size() + 1), ' ');
     line += what;
     line.resize(std::max(kVerdictWidth + kWhatWidth, line.size() + 1), ' ');
-    Status written = sys::WriteAll(fd_, line + std::string(text) + "\n");
+    Status written = sys::WriteAll(fd_, line + PrintableMessage(text) + "\n");
     if (!written.ok()) written_ = std::move(written);
   }
 
@@ -83,20 +86,28 @@ Result<std::string> CheckIds(Options options) {
               outside.gid, " outside (", Name(outside.way), ")");
 }
 
-Result<std::string> CheckPlace(const cgroup::Layout& layout, cgroup::Controller controller) {
+Result<std::string> CheckPlace(const cgroup::Layout& layout, cgroup::Controller controller,
+                               const std::string& parent) {
   const cgroup::Hierarchy* hierarchy = layout.Find(controller);
   if (hierarchy == nullptr)
     return Error(Kind::kUnsupported,
                  "no cgroup hierarchy holds it: the kernel was built or booted without it");
-  cgroup::Place place = TRY(cgroup::FindPlace(*hierarchy, {controller}));
+  cgroup::Place place = TRY(cgroup::FindPlace(*hierarchy, {controller}, parent));
   return Text("limits go below ", Printable(place.path));
 }
 
-void CheckPlaces(Lines& lines) {
+void CheckPlaces(const std::string& parent, Lines& lines) {
   Result<cgroup::Layout> layout = cgroup::ReadLayout();
+  // As for a cell: what a login session hands on to nobody, the user's manager has to give.
+  const bool lacks =
+      layout.ok() &&
+      std::any_of(std::begin(cgroup::kControllers), std::end(cgroup::kControllers),
+                  [&](auto each) { return !CheckPlace(layout.value(), each, parent).ok(); });
+  if (lacks && parent.empty() && cgroup::EnterOwnScope().ok()) layout = cgroup::ReadLayout();
   if (!layout.ok()) return lines.Fail("cgroups", layout.error().text);
   for (cgroup::Controller controller : cgroup::kControllers)
-    lines.Add(Text(cgroup::Name(controller), " cgroup"), CheckPlace(layout.value(), controller));
+    lines.Add(Text(cgroup::Name(controller), " cgroup"),
+              CheckPlace(layout.value(), controller, parent));
 }
 
 // The breaker's output is of no interest: what the kernel counted is the proof.
@@ -174,7 +185,7 @@ int RunCheck(const Options& options) {
   }
   Lines lines(output->get());
   lines.Add("ids", CheckIds(options));
-  CheckPlaces(lines);
+  CheckPlaces(options.cgroup_parent, lines);
   CheckLandlock(lines);
   CheckCell(options, lines);
   if (lines.written().ok()) return lines.passed() ? 0 : 1;

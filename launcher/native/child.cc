@@ -22,6 +22,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/mount.h"
+#include "launcher/sys/poll.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/signals.h"
@@ -38,6 +39,7 @@ class Child {
   void Tell(const ChildReport& report);
 
  private:
+  Status StayWithParent();
   Status WaitForIdMaps();
   Status EnterCgroup();
   Status EnterCgroupBeforeIds() { return KeepsIds() ? Ok() : EnterCgroup(); }
@@ -55,9 +57,12 @@ class Child {
   Status SetName() { return sys::SetHostname(plan_.hostname); }
   Status Pivot() { return sys::PivotInto(root_->fd()); }
   Status DropPrivileges();
+  Status CheckRoot();
+  Status CheckAccess();
   Status ArrangeDescriptors();
   Status Exec();
 
+  Status CheckUse(int dir_fd, const std::string& path, const std::string& source, int mode) const;
   const DetachedMount* FindDetached(const std::string& target) const;  // nullptr: none
   std::string SourceOf(const std::string& target) const;
   bool KeepsIds() const { return orders_.outside.way == MapWay::kOwn; }
@@ -79,7 +84,18 @@ void Child::Tell(const ChildReport& report) {
   (void)sys::WriteAll(orders_.report, bytes);  // ignoring: without a reader the parent is gone
 }
 
+// Before anything that may wait: what the parent's death ends is this process, wherever it is.
+Status Child::StayWithParent() {
+  TRY(sys::SetParentDeathSignal(SIGKILL));
+  // It may have died before; then nobody reads the reports.
+  struct pollfd reader = {orders_.report, 0, 0};
+  TRY(sys::PollAll({&reader, 1}, 0));
+  if ((reader.revents & POLLERR) != 0) sys::ExitNow(1);
+  return Ok();
+}
+
 Status Child::WaitForIdMaps() {
+  TRY(StayWithParent());
   if (KeepsIds()) {
     TRY(WriteOwnIdMaps(plan_, orders_.outside));
   } else if (!TRY(AwaitMaps(orders_.channel))) {
@@ -151,9 +167,10 @@ Status Child::BecomeInsideIds() {
   if (!KeepsIds()) {
     TRY(sys::SetGroups({}));
     TRY(sys::SetIds(plan_.uid, plan_.gid));
-    TRY(sys::SetNotDumpable());  // a change of ids may have set it again
+    // A change of ids takes both back.
+    TRY(sys::SetNotDumpable());
+    TRY(StayWithParent());
   }
-  TRY(sys::SetParentDeathSignal(SIGKILL));
   LeaveKeyring();
   return Ok();
 }
@@ -216,6 +233,40 @@ Status Child::DropPrivileges() {
   return sys::SetNoNewPrivileges();
 }
 
+// A root of somebody else's that may not be entered would stop the next step. Where the ids of a
+// cell are its owner's it may, whatever its mode.
+Status Child::CheckRoot() {
+  if (plan_.root != cell::RootKind::kRootfs) return Ok();
+  return CheckUse(root_->fd(), ".", plan_.root_source, X_OK);
+}
+
+// With the rights of the job: what it may not use at all would only show as a strange failure in
+// the cell. What lies below a source is as readable as it is.
+Status Child::CheckAccess() {
+  for (const cell::PlannedMount& mount : plan_.mounts) {
+    const int mode = mount.kind == cell::EntryKind::kDirectory ? R_OK | X_OK : R_OK;
+    TRY(CheckUse(AT_FDCWD, mount.target, mount.source, mode));
+  }
+  return Ok();
+}
+
+Status Child::CheckUse(int dir_fd, const std::string& path, const std::string& source,
+                       int mode) const {
+  Status used = sys::CheckAccess(dir_fd, path, mode);
+  // What is not there any more is the attestation's to tell.
+  if (used.ok() || used.error().err != EACCES) return Ok();
+  const std::string_view wanted = mode == R_OK ? "r" : mode == X_OK ? "x" : "rx";
+  std::string remedy = Text("chmod o+", wanted, " or setfacl -m u:", orders_.outside.uid, ":",
+                            wanted, " ", ShellWord(source));
+  if (orders_.outside.way == MapWay::kSubids)
+    remedy += ", or run the cell under your own id (--userns own)";
+  return Error(
+      Kind::kConfig,
+      Text("'", Printable(source), "' is not readable for the cell, which is uid ",
+           orders_.outside.uid, " and gid ", orders_.outside.gid, " on the host: ", remedy),
+      EACCES);
+}
+
 // 0, 1 and 2 as they are, the gate and the limit files; exec closes everything else.
 Status Child::ArrangeDescriptors() {
   constexpr unsigned kFirst = 3;
@@ -249,21 +300,15 @@ Status Child::Run(Stage& stage) {
     Status (Child::*run)();
   };
   constexpr Step kSteps[] = {
-      {Stage::kIdMaps, &Child::WaitForIdMaps},
-      {Stage::kPropagation, &Child::StopPropagation},
-      {Stage::kSources, &Child::TakeSources},
-      {Stage::kCgroup, &Child::EnterCgroupBeforeIds},
-      {Stage::kIds, &Child::BecomeInsideIds},
-      {Stage::kRoot, &Child::MakeRoot},
-      {Stage::kProc, &Child::MakeProc},
-      {Stage::kSysctls, &Child::WriteSysctls},
-      {Stage::kDevices, &Child::MakeDevices},
-      {Stage::kMounts, &Child::AttachPlanned},
-      {Stage::kNetwork, &Child::StartNetwork},
-      {Stage::kHostname, &Child::SetName},
-      {Stage::kPivot, &Child::Pivot},
-      {Stage::kCgroup, &Child::EnterCgroupLast},
-      {Stage::kPrivileges, &Child::DropPrivileges},
+      {Stage::kIdMaps, &Child::WaitForIdMaps},   {Stage::kPropagation, &Child::StopPropagation},
+      {Stage::kSources, &Child::TakeSources},    {Stage::kCgroup, &Child::EnterCgroupBeforeIds},
+      {Stage::kIds, &Child::BecomeInsideIds},    {Stage::kRoot, &Child::MakeRoot},
+      {Stage::kAccess, &Child::CheckRoot},       {Stage::kProc, &Child::MakeProc},
+      {Stage::kSysctls, &Child::WriteSysctls},   {Stage::kDevices, &Child::MakeDevices},
+      {Stage::kMounts, &Child::AttachPlanned},   {Stage::kNetwork, &Child::StartNetwork},
+      {Stage::kHostname, &Child::SetName},       {Stage::kPivot, &Child::Pivot},
+      {Stage::kCgroup, &Child::EnterCgroupLast}, {Stage::kPrivileges, &Child::DropPrivileges},
+      {Stage::kAccess, &Child::CheckAccess},
   };
   for (const Step& step : kSteps) {
     stage = step.stage;

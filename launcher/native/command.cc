@@ -4,6 +4,7 @@
 #include <csignal>
 #include <string>
 
+#include "launcher/base/printable_message.h"
 #include "launcher/base/text.h"
 #include "launcher/cell/standard_stream.h"
 #include "launcher/native/launch.h"
@@ -19,17 +20,9 @@
 namespace taskcell::native {
 namespace {
 
-std::string WithoutControls(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  return text;
-}
-
 // What to say about a program that did not start.
 std::string RefusalText(const cell::Refusal& refusal, const std::string& program) {
-  // What init quotes is printable already; nothing else of it may reach a terminal.
-  std::string text = Text("'", Printable(program), "': ", WithoutControls(refusal.text));
+  std::string text = Text("'", Printable(program), "': ", PrintableMessage(refusal.text));
   if (refusal.err == E2BIG) {
     text +=
         " (one argument or variable may have at most 131071 bytes, 128 KiB with its end mark, and "
@@ -104,10 +97,7 @@ int RunCommand(const Options& options) {
     if (sys::ParentPid() != parent) return kExitFailed;  // it died meanwhile: nobody reads why
   }
   Status given = CheckDescriptors(options.files);
-  if (!given.ok()) {
-    PrintMessage(given.error());
-    return kExitFailed;
-  }
+  if (!given.ok()) return RefuseCommandLine(given.error(), options.report);
   std::string report_option = ReportIntent(options.report);
   UniqueFd report;
   if (!options.report.empty()) {

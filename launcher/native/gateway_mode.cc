@@ -10,6 +10,7 @@
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/bounded_snapshot.h"
+#include "launcher/mounts/file_service.h"
 #include "launcher/native/cell.h"
 #include "launcher/native/message.h"
 #include "launcher/native/own_program.h"
@@ -100,6 +101,7 @@ Status Serve(const Options& options, int status_fd) {
   orders.gate = std::move(gate);
   orders.signal_mask = &signals.mask_before;
   orders.stop_fd = signals.fd.get();
+  if (plan.terminal) orders.stdio = cell::JobStdio::kTerminal;
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
   TRY(sys::SetNotDumpable());
   TRY(PutMade(status_fd, cell));
@@ -125,12 +127,20 @@ int RunForGateway(const Options& options) {
   return kExitFailed;
 }
 
-int SnapshotForGateway(int socket) {
+namespace {
+
+int ServeOn(int socket, Status (*serve)(int)) {
   Result<UniqueFd> taken = Adopt(socket);
-  Status served = taken.ok() ? mounts::ServeSnapshot(taken->get()) : std::move(taken).error();
+  Status served = taken.ok() ? serve(taken->get()) : std::move(taken).error();
   if (served.ok()) return 0;
   PrintMessage(served.error());
   return kExitFailed;
 }
+
+}  // namespace
+
+int SnapshotForGateway(int socket) { return ServeOn(socket, mounts::ServeSnapshots); }
+
+int ReadForGateway(int socket) { return ServeOn(socket, mounts::ServeFiles); }
 
 }  // namespace taskcell::native

@@ -14,7 +14,10 @@ namespace taskcell::native {
 // whole cell is killed. Returns the exit status: 0 when a cell was made, else 125.
 int RunForGateway(const Options& options);
 
-// mounts::ServeSnapshot on this socket. Returns the exit status: 0 when it was answered.
+// mounts::ServeSnapshots on this socket. Returns the exit status: 0 when its other end is gone.
 int SnapshotForGateway(int socket);
+
+// mounts::ServeFiles on this socket. Returns the exit status: 0 when its other end is gone.
+int ReadForGateway(int socket);
 
 }  // namespace taskcell::native

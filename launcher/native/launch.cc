@@ -27,10 +27,11 @@
 namespace taskcell::native {
 namespace {
 
-constexpr std::initializer_list<int> kPassedSignals = {SIGTERM, SIGINT,  SIGHUP,
-                                                       SIGQUIT, SIGUSR1, SIGUSR2};
+// SIGALRM: the time of --timeout is up before there is a program.
+constexpr std::initializer_list<int> kPassedSignals = {SIGTERM, SIGINT,  SIGHUP, SIGQUIT,
+                                                       SIGUSR1, SIGUSR2, SIGALRM};
 constexpr std::initializer_list<int> kSignalsAtTerminal = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
-                                                           SIGUSR1, SIGUSR2, SIGWINCH};
+                                                           SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
 
 std::string TermOfCaller() {
   const char* term = ::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): one thread
@@ -75,11 +76,18 @@ Result<Signals> CatchAll(bool terminal) {
   return signals;
 }
 
-// There is no program yet to pass it to. 0: none came.
-Result<int> TakeEndingSignal(int fd) {
+// There is no program yet to pass a signal to: it ends the launch. False: none came.
+Result<bool> TakeEnding(int fd, Outcome& outcome) {
   int signal = TRY(sys::TakeSignal(fd));
   while (signal == SIGWINCH) signal = TRY(sys::TakeSignal(fd));
-  return signal;
+  if (signal == SIGALRM) {
+    outcome.timed_out = true;
+    outcome.killed = true;  // nothing ran that could have an exit status
+    PrintMessage("the time of --timeout was up before the program could be started");
+  } else {
+    outcome.exit.signal = signal;
+  }
+  return signal != 0;
 }
 
 Result<Finished> Launch(const LaunchRequest& request, const Options& options, const Signals& caught,
@@ -116,14 +124,14 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, co
   files.RemoveNames();  // not earlier: what is mounted is compared as a file that is there
   Finished finished;
   finished.plan = request.plan;
-  finished.outcome.exit.signal = TRY(TakeEndingSignal(signals.fd.get()));
-  if (finished.outcome.exit.signal != 0) return finished;
+  if (TRY(TakeEnding(signals.fd.get(), finished.outcome))) return finished;
+  if (options.time_limit.timeout_ms != 0) TRY(sys::SetAlarm(0));
   cell::Job job = request.job;
   job.foreground = terminal.is_ours() && !options.terminal;
   job.ignored_signals = signals.ignored;
   if (options.time_limit.timeout_ms != 0)  // init's own, should the stop key stop this process
     job.timeout_ms = options.time_limit.timeout_ms + options.time_limit.grace_ms;
-  Watch watch{signals.fd.get(), options.time_limit, streams};
+  Watch watch{signals.fd.get(), options.time_limit, streams, request.plan.limits.oom_group};
   finished.outcome = TRY(Supervise(cell, client, job, watch));
   finished.facts = {cell.outside().way,   cell.proc_is_subset(), !cell.cgroup().limits_cpu(),
                     cell.keyring_stays(), options.output_bytes,  std::move(verified.left_open),
@@ -132,12 +140,12 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, co
   return finished;
 }
 
-Result<Finished> RunRequest(LaunchRequest& request, const Options& options,
-                            const std::string& run_id, const Signals& signals, DataFiles& files) {
+Result<Finished> RunRequest(LaunchRequest& request, const Options& options, const Signals& signals,
+                            DataFiles& files, std::optional<mounts::PinnedPath> agent) {
   std::optional<AgentSnapshot> snapshot;
-  if (!options.agent_directory.empty()) {
+  if (agent) {
     snapshot.emplace(
-        TRY(AgentSnapshot::Make(options.agent_directory, run_id, signals.ending.get())));
+        TRY(AgentSnapshot::Make(*std::move(agent), request.plan.run_id, signals.ending.get())));
     for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
     TRY(snapshot->AddTo(request));
   }
@@ -152,8 +160,13 @@ Result<Finished> RunInCell(const Options& options) {
   // them.
   std::vector<DataFile> contents =
       TRY(DataFiles::Read(options.files, FilesTimeoutMs(options.time_limit.timeout_ms)));
+  // Making the cell may take as long as the program: a file system that does not answer has no
+  // limit of its own. Where it is this process that waits for one, only what ends it gets through.
+  if (options.time_limit.timeout_ms != 0) TRY(sys::SetAlarm(options.time_limit.timeout_ms));
   std::string run_id = TRY(MakeRunId());
   LaunchRequest request = TRY(MakeRequest(options, run_id, TermOfCaller()));
+  std::optional<mounts::PinnedPath> agent;
+  if (!options.agent_directory.empty()) agent = TRY(AgentSnapshot::Pin(options.agent_directory));
   const Signals signals = TRY(CatchAll(options.terminal));
   if (!options.seccomp.empty()) {
     request.plan.filter = TRY(
@@ -161,11 +174,11 @@ Result<Finished> RunInCell(const Options& options) {
   }
   DataFiles files = TRY(DataFiles::Make(std::move(contents), run_id));
   TRY(files.AddTo(request));
-  Result<Finished> finished = RunRequest(request, options, run_id, signals, files);
+  Result<Finished> finished = RunRequest(request, options, signals, files, std::move(agent));
   if (finished.ok() || finished.error().code != "stopped") return finished;
   Finished early;
   early.plan = request.plan;
-  early.outcome.exit.signal = TRY(TakeEndingSignal(signals.caught.fd.get()));
+  (void)TRY(TakeEnding(signals.caught.fd.get(), early.outcome));
   return early;
 }
 

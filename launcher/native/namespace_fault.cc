@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
@@ -11,6 +12,7 @@ namespace taskcell::native {
 namespace {
 
 constexpr std::size_t kMaxSysctlBytes = 4096;
+constexpr std::string_view kCode = "namespaces_unavailable";
 
 std::optional<uint64_t> Sysctl(const std::string& path) {
   Result<std::string> text = sys::ReadFile(AT_FDCWD, "/proc/sys/" + path, kMaxSysctlBytes);
@@ -19,7 +21,7 @@ std::optional<uint64_t> Sysctl(const std::string& path) {
 }
 
 Error Explained(std::string text, int err) {
-  return Error(Kind::kUnsupported, std::move(text), err);
+  return Error(Kind::kUnsupported, std::move(text), err).Coded(kCode);
 }
 
 // ENOSPC (EUSERS on old kernels): a limit on namespaces, of this user namespace or one above.
@@ -64,13 +66,13 @@ Error ExplainNamespaceFault(Error error) {
         "; AppArmor restricts user namespaces here (kernel.apparmor_restrict_unprivileged_userns "
         "is 1): the administrator must install an AppArmor profile for this program that grants "
         "'userns,', or set the sysctl to 0";
-    return error;
+    return std::move(error).Coded(kCode);
   }
   error.text +=
       "; something refuses this step to you: a seccomp filter or security module of whatever "
       "started this process (a container, a unit with RestrictNamespaces= or SystemCallFilter=), "
       "or a root directory changed by chroot";
-  return error;
+  return std::move(error).Coded(kCode);
 }
 
 }  // namespace taskcell::native

@@ -20,6 +20,16 @@ Status CheckFiles(const std::vector<FileOption>& files) {
   return Ok();
 }
 
+Status CheckTmpfs(const std::vector<cell::PlannedTmpfs>& all) {
+  for (auto tmpfs = all.begin(); tmpfs != all.end(); ++tmpfs) {
+    const bool again = std::any_of(
+        all.begin(), tmpfs, [&](const auto& other) { return other.target == tmpfs->target; });
+    if (again)
+      return Usage(Text("--tmpfs '", Printable(tmpfs->target), "' is given twice: give one size"));
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Status CheckTogether(const Options& options) {
@@ -27,6 +37,11 @@ Status CheckTogether(const Options& options) {
     if (options.mode == Options::Mode::kSnapshot && options.plan_fd < 0 && options.command.empty())
       return Ok();
     return Usage("--snapshot-fd goes with no other option and no program");
+  }
+  if (options.files_fd >= 0) {
+    if (options.mode == Options::Mode::kFiles && options.plan_fd < 0 && options.command.empty())
+      return Ok();
+    return Usage("--files-fd goes with no other option and no program");
   }
   if (options.mode == Options::Mode::kGateway) {
     if (options.plan_fd < 0 || options.gate_fd < 0 || options.status_fd < 0)
@@ -48,6 +63,7 @@ Status CheckTogether(const Options& options) {
   if (options.host_root && !options.rootfs.empty())
     return Usage("--host-root and --rootfs are two roots: give one");
   TRY(CheckFiles(options.files));
+  TRY(CheckTmpfs(options.tmpfs));
   if (options.mode != Options::Mode::kRun) return Ok();
   if (options.command.empty()) return Usage("no program given; see taskcell-launch --help");
   return CheckStrings(options.command, options.environment);

@@ -50,6 +50,7 @@ enum Letter : int {
   kGateFd,
   kStatusFd,
   kSnapshotFd,
+  kFilesFd,
   kCheck,
   kHelp,
   kVersion,
@@ -93,6 +94,7 @@ constexpr struct option kLong[] = {
     {"gate-fd", required_argument, nullptr, kGateFd},
     {"status-fd", required_argument, nullptr, kStatusFd},
     {"snapshot-fd", required_argument, nullptr, kSnapshotFd},
+    {"files-fd", required_argument, nullptr, kFilesFd},
     {"check", no_argument, nullptr, kCheck},
     {"help", no_argument, nullptr, kHelp},
     {"version", no_argument, nullptr, kVersion},
@@ -161,7 +163,10 @@ Status TakeGateway(int letter, std::string_view value, Options& options) {
   if (letter == kGateFd) options.gate_fd = fd;
   if (letter == kStatusFd) options.status_fd = fd;
   if (letter == kSnapshotFd) options.snapshot_fd = fd;
-  options.mode = letter == kSnapshotFd ? Options::Mode::kSnapshot : Options::Mode::kGateway;
+  if (letter == kFilesFd) options.files_fd = fd;
+  options.mode = letter == kSnapshotFd ? Options::Mode::kSnapshot
+                 : letter == kFilesFd  ? Options::Mode::kFiles
+                                       : Options::Mode::kGateway;
   return Ok();
 }
 
@@ -275,6 +280,7 @@ Status Take(int letter, std::string_view value, Options& options) {
     case kGateFd:
     case kStatusFd:
     case kSnapshotFd:
+    case kFilesFd:
       return TakeGateway(letter, value, options);
     default:
       return TakeLimit(letter, value, options);
@@ -314,7 +320,7 @@ std::string FindReportOption(int count, char** arguments) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the launcher has one thread
     int letter = ::getopt_long(count, arguments, "+:", kLong, nullptr);
     if (letter == -1) return report;
-    if (letter == kReport) report = ::optarg;
+    if (letter == kReport && ::optarg[0] != '-') report = ::optarg;
   }
 }
 

@@ -35,7 +35,7 @@ struct FileOption {
 // taskcell-launch's command line, checked one by one but not yet against the host.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of the manual
 struct Options {
-  enum class Mode : uint8_t { kRun, kCheck, kHelp, kVersion, kGateway, kSnapshot };
+  enum class Mode : uint8_t { kRun, kCheck, kHelp, kVersion, kGateway, kSnapshot, kFiles };
   Mode mode = Mode::kRun;
 
   cell::Limits limits = kDefaultLimits;
@@ -66,6 +66,7 @@ struct Options {
   int gate_fd = -1;
   int status_fd = -1;
   int snapshot_fd = -1;  // Mode::kSnapshot
+  int files_fd = -1;     // Mode::kFiles
 };
 
 // Parses the command line. Every Error is kUsage and names the option.

@@ -31,8 +31,9 @@ Status CheckProgram(int fd, const std::string& path) {
 
 Result<OwnProgram> OpenOwnProgram(std::string_view name) {
   std::string own = TRY(sys::ReadLink(AT_FDCWD, "/proc/self/exe"));
-  std::string beside = Text(own.substr(0, own.rfind('/') + 1), name);
-  std::string installed = Text(TASKCELL_LIBEXEC_DIR "/", name);
+  std::string_view directory = std::string_view(own).substr(0, own.rfind('/') + 1);
+  std::string beside = Text(directory, name);
+  std::string installed = Text(directory, "../libexec/taskcell/", name);
   for (const std::string& path : {beside, installed}) {
     Result<UniqueFd> opened = sys::Open(path, O_PATH);
     if (!opened.ok() && opened.error().err == ENOENT) continue;

@@ -16,7 +16,7 @@ struct OwnProgram {
 
 inline constexpr std::string_view kInitName = "taskcell-init";
 
-// Opens the program `name`: beside this one, else in the libexec directory this was built for.
+// Opens the program `name`: beside this one, else in ../libexec/taskcell.
 // Refuses one that is not of root or of this program's owner, or that others may write.
 Result<OwnProgram> OpenOwnProgram(std::string_view name);
 

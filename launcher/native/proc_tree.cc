@@ -55,8 +55,9 @@ Error CoveredProc(const Error& error) {
 }
 
 Result<UniqueFd> MakeProc(bool subset) {
-  if (!subset) return sys::MakeFileSystem("proc", {{"hidepid", "invisible"}}, kAttributes);
-  return sys::MakeFileSystem("proc", {{"hidepid", "invisible"}, {"subset", "pid"}}, kAttributes);
+  // Invisible, by the name that kernels before 5.8 know as well.
+  if (!subset) return sys::MakeFileSystem("proc", {{"hidepid", "2"}}, kAttributes);
+  return sys::MakeFileSystem("proc", {{"hidepid", "2"}, {"subset", "pid"}}, kAttributes);
 }
 
 }  // namespace

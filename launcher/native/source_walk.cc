@@ -54,6 +54,7 @@ class Walk {
   Status Judge(const std::string& path, mode_t mode) const;
   Status Unopened(int dir_fd, const std::string& name, const std::string& path, Error error) const;
   Error Unreadable(const std::string& path) const;
+  Error Changed(const std::string& path, const Error& error) const;
   std::string_view Smaller() const;
 
   const std::string& top_;
@@ -85,6 +86,16 @@ Error Walk::Unreadable(const std::string& path) const {
                EACCES);
 }
 
+// A directory of the listing is gone, or a link or file by now: the kernel names these differently
+// from release to release. Looking on would miss what was moved behind the walk.
+Error Walk::Changed(const std::string& path, const Error& error) const {
+  return Error(Kind::kViolation,
+               Text("'", Printable(path), "' was changed while '", Printable(top_),
+                    "' was looked through for sockets and the like: launch when nothing creates, "
+                    "moves or removes directories in it"),
+               error.err);
+}
+
 // What to do about a directory that could not be opened.
 Status Walk::Unopened(int dir_fd, const std::string& name, const std::string& path,
                       Error error) const {
@@ -95,6 +106,8 @@ Status Walk::Unopened(int dir_fd, const std::string& name, const std::string& pa
                       "it can go in with --ro"),
                  EXDEV);
   }
+  if (error.err == ENOENT || error.err == ELOOP || error.err == ENOTDIR)
+    return Changed(path, error);
   if (error.err != EACCES) return error;
   if (root_of_ != nullptr && !TRY(CellMayEnter(dir_fd, name, *root_of_))) return Ok();
   return Unreadable(path);

@@ -1,6 +1,7 @@
 #include "launcher/native/stage.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 
 #include "launcher/base/text.h"
@@ -8,10 +9,12 @@
 namespace taskcell::native {
 
 std::string_view Name(Stage stage) {
-  constexpr std::string_view kNames[] = {
-      "id maps", "cgroup",     "mount propagation", "mount sources", "ids",     "root",
-      "proc",    "sysctls",    "devices",           "mounts",        "network", "hostname",
-      "pivot",   "privileges", "descriptors",       "exec"};
+  constexpr std::string_view kNames[] = {"id maps",       "cgroup",     "mount propagation",
+                                         "mount sources", "ids",        "root",
+                                         "proc",          "sysctls",    "devices",
+                                         "mounts",        "network",    "hostname",
+                                         "pivot",         "privileges", "access",
+                                         "descriptors",   "exec"};
   auto index = static_cast<std::size_t>(stage);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -41,7 +44,9 @@ Error ErrorOf(const ChildReport& report) {
   std::string_view text(report.text.data(), static_cast<std::size_t>(end - report.text.data()));
   Kind kind = report.kind <= static_cast<uint8_t>(Kind::kInternal) ? static_cast<Kind>(report.kind)
                                                                    : Kind::kInternal;
-  return Error(kind, Text("cell set-up, stage '", Name(report.stage), "': ", text), report.err);
+  const bool unreadable = report.stage == Stage::kAccess && report.err == EACCES;
+  return Error(kind, Text("cell set-up, stage '", Name(report.stage), "': ", text), report.err)
+      .Coded(unreadable ? "source_unreadable" : "");
 }
 
 }  // namespace taskcell::native

@@ -25,6 +25,7 @@ enum class Stage : uint8_t {
   kHostname,     // "hostname"
   kPivot,        // "pivot"
   kPrivileges,   // "privileges"
+  kAccess,       // "access"
   kDescriptors,  // "descriptors"
   kExec,         // "exec"
 };
@@ -50,7 +51,8 @@ static_assert(sizeof(ChildReport) <= 512, "one report is one atomic write: PIPE_
 // Makes the report of a failure.
 ChildReport ReportFailure(Stage stage, const Error& error);
 
-// The Error a failure report stands for: "cell set-up, stage 'mounts': <text>".
+// The Error a failure report stands for: "cell set-up, stage 'mounts': <text>". Coded
+// source_unreadable where the job may not use what the plan shows it.
 Error ErrorOf(const ChildReport& report);
 
 }  // namespace taskcell::native

@@ -92,8 +92,11 @@ Result<Streams> Streams::Make(uint64_t output_bytes, bool terminal) {
 }
 
 Streams::~Streams() {
-  // ignoring: a terminal that has gone away needs nothing
-  if (modes_) (void)sys::SetTerminalModes(STDIN_FILENO, *modes_);
+  if (!modes_) return;
+  // What was typed for the program is not the caller's next command. Not TCSAFLUSH, which also
+  // waits for whoever reads the terminal. ignoring: a terminal that has gone away needs nothing
+  (void)sys::DropTyped(STDIN_FILENO);
+  (void)sys::SetTerminalModes(STDIN_FILENO, *modes_);
 }
 
 void Streams::CloseJobEnds() {

@@ -32,7 +32,8 @@ class Supervisor {
         signals_(watch.signals),
         streams_(watch.streams),
         start_us_(sys::MonotonicUs()),
-        grace_us_(watch.limit.grace_ms * 1000) {
+        grace_us_(watch.limit.grace_ms * 1000),
+        oom_group_(watch.oom_group) {
     if (watch.limit.timeout_ms != 0) deadline_us_ = start_us_ + watch.limit.timeout_ms * 1000;
   }
 
@@ -55,6 +56,7 @@ class Supervisor {
   Streams& streams_;
   uint64_t start_us_;
   uint64_t grace_us_;
+  bool oom_group_;
   uint64_t deadline_us_ = 0;   // 0: none
   bool asked_to_end_ = false;  // by the caller's signal: the deadline is that of the grace period
   bool rests_ = false;         // it has nothing to do for a while
@@ -190,6 +192,10 @@ Result<Outcome> Supervisor::Run(const cell::Job& job) {
     if (!over.ok()) {
       if (over.error().err != EPIPE) return std::move(over).error();
       cgroup::Events events = TRY(counts.Read());
+      if (oom_group_ && events.oom_kills > 0) {
+        outcome_.killed = true;
+        break;
+      }
       return Error(Kind::kSystem,
                    Text("taskcell-init died before the program ended",
                         events.oom_kills > 0 ? " (the kernel killed for want of memory: raise "

@@ -37,6 +37,7 @@ struct Watch {
   int signals;  // a signalfd of the ones to pass on, and of SIGWINCH
   TimeLimit limit;
   Streams& streams;
+  bool oom_group = false;  // init is killed with the program
 };
 
 // Hands the job over and stays with it: passes signals on, carries its streams, ends it in time or

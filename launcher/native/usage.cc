@@ -45,9 +45,10 @@ the program
   --report FILE            write a JSON report
 instead of running a program
   --check                  say whether cells can be made here and each limit holds, or what to do
-for taskcell(1), which gives its plan, or what is to be copied, on a descriptor
+for taskcell(1), which gives its plan, or what is to be copied or read, on a descriptor
   --plan-fd N --gate-fd N --status-fd N
   --snapshot-fd N          copy the agent directory that comes over this socket
+  --files-fd N             read the files that are asked for over this socket
 
 status: the program's own; 123 after --output-size, 124 after --timeout, 125 the cell could not be made, 126 the
 program cannot be executed, 127 it is not found, 128+n it was ended by signal n.

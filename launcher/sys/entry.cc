@@ -22,6 +22,33 @@ std::string Named(std::string_view call, std::string_view name, int dir_fd) {
   return Text(call, " '", Printable(name), "' (dir fd ", dir_fd, ")");
 }
 
+// A link in the last position is the magic one where `name` is "".
+std::string ProcPath(int dir_fd, std::string_view name) {
+  std::string path = Text("/proc/self/fd/", dir_fd);
+  if (!name.empty()) {
+    path += '/';
+    path += name;
+  }
+  return path;
+}
+
+// `list` is one of the listxattr(2) family, `call` its name for an Error.
+template <typename List, typename Call>
+Result<std::string> NamesBy(const List& list, const Call& call) {
+  std::array<char, 256> few;  // all that most have
+  ssize_t length = list(few.data(), few.size());
+  if (length >= 0) return std::string(few.data(), static_cast<std::size_t>(length));
+  int err = errno;
+  if (err == ENOTSUP) return std::string();
+  if (err != ERANGE) return FailureOf(err, call());
+  std::string names(XATTR_LIST_MAX, '\0');
+  length = list(names.data(), names.size());
+  err = errno;
+  if (length < 0) return FailureOf(err, call());
+  names.resize(static_cast<std::size_t>(length));
+  return names;
+}
+
 }  // namespace
 
 Status StatEntry(int dir_fd, const char* name, int sync, struct statx& info) {
@@ -53,25 +80,34 @@ Status SeekRecords(int fd, int64_t offset) {
 }
 
 Result<bool> HasAttribute(int dir_fd, const char* name, const char* attribute) {
-  std::string path = Text("/proc/self/fd/", dir_fd, "/", name);
-  if (::lgetxattr(path.c_str(), attribute, nullptr, 0) >= 0) return true;
+  const std::string path = ProcPath(dir_fd, name);
+  const ssize_t length = *name == '\0' ? ::getxattr(path.c_str(), attribute, nullptr, 0)
+                                       : ::lgetxattr(path.c_str(), attribute, nullptr, 0);
+  if (length >= 0) return true;
   int err = errno;
   if (err == ENODATA || err == ENOTSUP) return false;
   return FailureOf(err, Named("lgetxattr", name, dir_fd));
 }
 
-Result<std::string> AttributeNames(int fd) {
-  std::array<char, 256> few;  // all that most have
-  ssize_t length = ::flistxattr(fd, few.data(), few.size());
-  if (length >= 0) return std::string(few.data(), static_cast<std::size_t>(length));
+Result<bool> IsReadable(int dir_fd, const char* name) {
+  if (::faccessat(dir_fd, name, R_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0) return true;
   int err = errno;
-  if (err == ENOTSUP) return std::string();
-  if (err != ERANGE) return FailureOf(err, Text("flistxattr (fd ", fd, ")"));
-  std::string names(XATTR_LIST_MAX, '\0');
-  length = ::flistxattr(fd, names.data(), names.size());
-  if (length < 0) return Failure(Text("flistxattr (fd ", fd, ")"));
-  names.resize(static_cast<std::size_t>(length));
-  return names;
+  if (err == EACCES || err == EPERM) return false;
+  return FailureOf(err, Named("faccessat", name, dir_fd));
+}
+
+Result<std::string> AttributeNames(int dir_fd, const char* name) {
+  return NamesBy(
+      [path = ProcPath(dir_fd, name), itself = *name == '\0'](char* names, std::size_t size) {
+        return itself ? ::listxattr(path.c_str(), names, size)
+                      : ::llistxattr(path.c_str(), names, size);
+      },
+      [name, dir_fd] { return Named("llistxattr", name, dir_fd); });
+}
+
+Result<std::string> AttributeNames(int fd) {
+  return NamesBy([fd](char* names, std::size_t size) { return ::flistxattr(fd, names, size); },
+                 [fd] { return Text("flistxattr (fd ", fd, ")"); });
 }
 
 bool IsProc() {

@@ -38,13 +38,20 @@ Result<std::size_t> ReadRecords(int fd, std::span<char> buffer);
 // lseek(2) of a directory to the d_off of a record: the next one read is the one behind it.
 Status SeekRecords(int fd, int64_t offset);
 
-// lgetxattr(2) of `name` below `dir_fd`, a link not followed: whether it has the attribute. Goes by
-// way of /proc/self/fd, since the call takes paths only. CRITICAL: only where /proc is a procfs
-// (IsProc).
+// lgetxattr(2) of `name` below `dir_fd`, a link not followed: whether it has the attribute. Of what
+// `dir_fd` itself is where `name` is "". Goes by way of /proc/self/fd, since the call takes paths
+// only. CRITICAL: only where /proc is a procfs (IsProc).
 Result<bool> HasAttribute(int dir_fd, const char* name, const char* attribute);
 
-// flistxattr(2): the names of the attributes of `fd`, each ended by NUL, at most 64 KiB. Empty
-// where the file system has none.
+// The names of the attributes of the same, in the same way: each ended by NUL, at most 64 KiB.
+// Empty where the file system has none.
+Result<std::string> AttributeNames(int dir_fd, const char* name);
+
+// faccessat(2) with the effective ids: whether this process may open `name` below `dir_fd` for
+// reading, without opening it (a FIFO would get a reader). A link is not followed.
+Result<bool> IsReadable(int dir_fd, const char* name);
+
+// flistxattr(2): the same of `fd`, which is open for reading, and without /proc.
 Result<std::string> AttributeNames(int fd);
 
 // True when what is mounted at /proc is a procfs that knows this process.

@@ -56,7 +56,8 @@ Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_
     int err = errno;
     if (err == EINTR || (err == EAGAIN && tries < kRaceRetries)) continue;
     // EPERM: a filter's. Where it is about this file, the walk meets it again.
-    if (err == ENOSYS || err == EPERM) {
+    const bool is_too_long = err == ENAMETOOLONG && path.size() >= PATH_MAX;
+    if (err == ENOSYS || err == EPERM || is_too_long) {
       return WalkPath(dir_fd, path, flags, resolve, mode)
           .With(Text(Named("openat2", path, dir_fd), ", by a walk"));
     }

@@ -1,6 +1,5 @@
 #include "launcher/sys/job_control.h"
 
-#include <linux/ioprio.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/personality.h>
@@ -19,6 +18,11 @@
 // NOLINTBEGIN(concurrency-mt-unsafe): init and the launcher, who use these, have one thread
 namespace taskcell::sys {
 namespace {
+
+// As in <linux/ioprio.h>, which since Linux 6.6 is no C++ ("int class").
+constexpr int kIoPriorityOfProcess = 1;
+constexpr uint32_t kIoClassRealTime = 1;
+constexpr int kIoClassShift = 13;
 
 Status Kill(pid_t target, int signal, std::string_view what) {
   if (::kill(target, signal) == 0) return Ok();
@@ -105,11 +109,11 @@ Result<Scheduling> OwnScheduling() {
   int policy = ::sched_getscheduler(0);
   if (policy < 0) return Failure("sched_getscheduler");
   own.policy = static_cast<uint32_t>(policy & ~SCHED_RESET_ON_FORK);
-  long priority = ::syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+  long priority = ::syscall(SYS_ioprio_get, kIoPriorityOfProcess, 0);
   // Only who had CAP_SYS_ADMIN or CAP_SYS_NICE can have given the class of real time.
   if (priority < 0 && (errno == ENOSYS || errno == EPERM)) return own;
   if (priority < 0) return Failure("ioprio_get");
-  own.io_class = static_cast<uint32_t>(IOPRIO_PRIO_CLASS(priority));
+  own.io_class = static_cast<uint32_t>(priority >> kIoClassShift);
   return own;
 }
 
@@ -121,8 +125,8 @@ Status LeaveRealTime() {
     if (::sched_setscheduler(0, SCHED_OTHER, &none) < 0)
       return Failure("sched_setscheduler SCHED_OTHER");
   }
-  if (own.io_class != IOPRIO_CLASS_RT) return Ok();
-  if (::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, 0) < 0) return Failure("ioprio_set");
+  if (own.io_class != kIoClassRealTime) return Ok();
+  if (::syscall(SYS_ioprio_set, kIoPriorityOfProcess, 0, 0) < 0) return Failure("ioprio_set");
   return Ok();
 }
 

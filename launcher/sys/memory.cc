@@ -34,6 +34,15 @@ Result<Memory> MapMemory(std::size_t size, bool shared) {
   return Memory(std::span(static_cast<char*>(start), size));
 }
 
+Result<Memory> MapSecretMemory(std::size_t size, bool& is_locked) {
+  Memory memory = TRY(MapMemory(size, false));
+  char* start = memory.bytes().data();
+  if (::madvise(start, size, MADV_DONTDUMP) != 0) return Failure("madvise MADV_DONTDUMP");
+  (void)::madvise(start, size, MADV_WIPEONFORK);  // ignoring: its children are programs soon
+  is_locked = ::mlock2(start, size, MLOCK_ONFAULT) == 0;
+  return memory;
+}
+
 void ReleaseProgramCode() {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto start = reinterpret_cast<uintptr_t>(__executable_start);  // of a page

@@ -27,6 +27,11 @@ class Memory {
 // made later share it with this process.
 Result<Memory> MapMemory(std::size_t size, bool shared);
 
+// The same, private, for secrets: in no core dump (MADV_DONTDUMP), zero in a forked child
+// (MADV_WIPEONFORK; a kernel before 4.14 has none), and each page locked once it is written
+// (MLOCK_ONFAULT). `is_locked` is false where RLIMIT_MEMLOCK allows no more.
+Result<Memory> MapSecretMemory(std::size_t size, bool& is_locked);
+
 // Lets go of the pages of this program's own code that it has touched, for a process that is about
 // to sleep for long: what it needs again the kernel maps again from the page cache.
 void ReleaseProgramCode();

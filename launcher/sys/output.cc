@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "launcher/base/printable_message.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
@@ -29,7 +30,14 @@ bool PrintOutput(std::string_view program, std::string_view text) {
 }
 
 void PrintMessage(std::string_view program, std::string_view text) {
-  (void)WriteAll(STDERR_FILENO, Text(program, ": ", text, "\n"));  // ignoring: see the header
+  constexpr std::string_view kFurtherLine = "\n  ";
+  std::string message = Text(program, ": ");
+  for (std::size_t end = text.find(kFurtherLine); end != text.npos; end = text.find(kFurtherLine)) {
+    message += PrintableMessage(text.substr(0, end)) + std::string(kFurtherLine);
+    text.remove_prefix(end + kFurtherLine.size());
+  }
+  message += PrintableMessage(text) + "\n";
+  (void)WriteAll(STDERR_FILENO, message);  // ignoring: see the header
 }
 
 }  // namespace taskcell::sys

@@ -18,8 +18,8 @@ Status PrepareStreams();
 // Writes all of `text` to standard output; false, and told, where not all of it could be written.
 [[nodiscard]] bool PrintOutput(std::string_view program, std::string_view text);
 
-// Says "<program>: <text>" and a newline on standard error, in one write. A failure is not told:
-// there is no other place to say it.
+// Says "<program>: <text>" on standard error, in one write, whoever's words are in it: of control
+// bytes only "\n  " stays, which begins a further line. A failure is not told: there is no place.
 void PrintMessage(std::string_view program, std::string_view text);
 
 }  // namespace taskcell::sys

@@ -13,6 +13,9 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "launcher/base/text.h"
@@ -103,6 +106,29 @@ Result<ExitInfo> Child::Wait() {
   return InfoOf(ended);
 }
 
+namespace {
+
+// ENOSYS: before Linux 5.9; EINVAL: before 5.11, which brought CLOEXEC; EPERM: by a filter.
+bool IsForWantOfCloseRange(int err) { return err == ENOSYS || err == EINVAL || err == EPERM; }
+
+// One more than the highest descriptor that can be open. Readable whomever the process's files
+// below /proc belong to, unlike the list of its descriptors.
+Result<unsigned> DescriptorTableSize() {
+  constexpr std::size_t kMaxStatusBytes = 65536;
+  constexpr std::string_view kField = "\nFDSize:";
+  const std::string status = TRY(ReadFile(AT_FDCWD, "/proc/self/status", kMaxStatusBytes));
+  const std::size_t at = status.find(kField);
+  std::optional<uint64_t> size;
+  if (at != std::string::npos) {
+    std::string_view rest = std::string_view(status).substr(at + kField.size());
+    size = ParseUnsigned(Trim(rest.substr(0, rest.find('\n'))));
+  }
+  if (!size) return Error(Kind::kSystem, "/proc/self/status names no FDSize");
+  return static_cast<unsigned>(*size);
+}
+
+}  // namespace
+
 Result<Cloned> CloneProcess(uint64_t flags, int cgroup_fd) {
   int pidfd = -1;
   struct clone_args arguments = {};
@@ -138,19 +164,31 @@ Status AssertSingleThread() {
 }
 
 Status Unshare(int flags) {
-  if (::unshare(flags) < 0) return Failure(Text("unshare ", flags));
-  return Ok();
+  if (::unshare(flags) >= 0) return Ok();
+  const int err = errno;
+  Error error = FailureOf(err, Text("unshare ", flags));
+  if (err == ENOSPC || err == EUSERS) error.kind = Kind::kDenied;  // a limit, not a full disk
+  return error;
 }
 
 Status CloseRange(unsigned first, unsigned last) {
-  if (::syscall(SYS_close_range, first, last, 0) < 0)
-    return Failure(Text("close_range ", first, " ", last));
+  if (::syscall(SYS_close_range, first, last, 0) >= 0) return Ok();
+  int err = errno;
+  if (!IsForWantOfCloseRange(err)) return FailureOf(err, Text("close_range ", first, " ", last));
+  const unsigned end = TRY(DescriptorTableSize());
+  for (unsigned fd = first; fd < end && fd <= last; ++fd) ::close(static_cast<int>(fd));
   return Ok();
 }
 
 Status CloseOnExecFrom(unsigned first) {
-  if (::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
-    return Failure(Text("close_range ", first, " CLOEXEC"));
+  if (::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) >= 0) return Ok();
+  int err = errno;
+  if (!IsForWantOfCloseRange(err)) return FailureOf(err, Text("close_range ", first, " CLOEXEC"));
+  const unsigned end = TRY(DescriptorTableSize());
+  for (unsigned fd = first; fd < end; ++fd) {
+    if (::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC) < 0 && errno != EBADF)
+      return Failure(Text("fcntl F_SETFD (fd ", fd, ")"));
+  }
   return Ok();
 }
 

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/statfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
@@ -67,6 +68,12 @@ Result<std::string> HostName() {
   std::array<char, HOST_NAME_MAX + 1> name = {};
   if (::gethostname(name.data(), name.size()) < 0) return Failure("gethostname");
   return std::string(name.data());
+}
+
+Result<std::string> MachineName() {
+  struct utsname host = {};
+  if (::uname(&host) < 0) return Failure("uname");
+  return std::string(host.machine);
 }
 
 Result<FileSystem> FileSystemOf(int fd) {

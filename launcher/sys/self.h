@@ -34,6 +34,8 @@ Result<struct stat> StatNamespace(std::string_view name);
 
 // gethostname(2).
 Result<std::string> HostName();
+// uname(2): "x86_64", "aarch64", ...
+Result<std::string> MachineName();
 
 // fstatfs(2): the magic number of the file system `fd` is on, its size (blocks times block size)
 // and what an ordinary user may still write. `fd` may be O_PATH.

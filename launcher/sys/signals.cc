@@ -1,6 +1,7 @@
 #include "launcher/sys/signals.h"
 
 #include <sys/signalfd.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +38,25 @@ Result<CaughtSignals> CatchSignals(std::initializer_list<int32_t> signals) {
 
 Status RestoreSignals(const sigset_t& mask) {
   if (::sigprocmask(SIG_SETMASK, &mask, nullptr) < 0) return Failure("sigprocmask");
+  return Ok();
+}
+
+WithSignalMask::WithSignalMask(const sigset_t& mask) {
+  (void)::sigprocmask(SIG_SETMASK, &mask, &before_);  // ignoring: fails for a bad `how` alone
+}
+
+WithSignalMask::~WithSignalMask() {
+  (void)::sigprocmask(SIG_SETMASK, &before_, nullptr);  // ignoring: as above
+}
+
+Status SetAlarm(uint64_t ms) {
+  constexpr uint64_t kMsPerSecond = 1000;
+  struct itimerval timer = {};
+  timer.it_value.tv_sec = static_cast<time_t>(ms / kMsPerSecond);
+  timer.it_value.tv_usec = static_cast<suseconds_t>(ms % kMsPerSecond * kMsPerSecond);
+  // Whoever started this process may have had it ignored, but not the limit that was asked for.
+  if (ms != 0 && IsIgnored(SIGALRM)) (void)::signal(SIGALRM, SIG_DFL);
+  if (::setitimer(ITIMER_REAL, &timer, nullptr) < 0) return Failure("setitimer");
   return Ok();
 }
 

@@ -27,6 +27,22 @@ Result<CaughtSignals> CatchSignals(std::initializer_list<int32_t> signals);
 // sigprocmask(2): sets the whole mask.
 Status RestoreSignals(const sigset_t& mask);
 
+// While it lives, the mask is `mask`: what came meanwhile takes effect at once.
+class WithSignalMask {
+ public:
+  explicit WithSignalMask(const sigset_t& mask);
+  ~WithSignalMask();
+  WithSignalMask(const WithSignalMask&) = delete;
+  WithSignalMask& operator=(const WithSignalMask&) = delete;
+
+ private:
+  sigset_t before_ = {};
+};
+
+// Sends SIGALRM to this process in `ms` milliseconds (setitimer(2)), 0: not any more. Not handed on
+// to a child. The process ignores it no longer.
+Status SetAlarm(uint64_t ms);
+
 // Takes one pending signal from a signalfd; 0 when none is pending.
 Result<int> TakeSignal(int signal_fd);
 

@@ -40,6 +40,12 @@ Status SetTerminalModes(int fd, const struct termios& modes) {
   return Ok();
 }
 
+Status DropTyped(int fd) {
+  SignalsBlocked blocked = TRY(BlockAllSignals());
+  if (::tcflush(fd, TCIFLUSH) < 0) return Failure(Text("tcflush (fd ", fd, ")"));
+  return Ok();
+}
+
 struct termios RawModes(struct termios modes) {
   ::cfmakeraw(&modes);
   return modes;
@@ -54,6 +60,11 @@ Result<TerminalPair> MakeTerminal(const char* multiplexer) {
   UniqueFd slave(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!slave.valid()) return Failure("ioctl TIOCGPTPEER");
   return TerminalPair{std::move(master), std::move(slave)};
+}
+
+bool IsTerminalMaster(int fd) {
+  unsigned number = 0;
+  return ::ioctl(fd, TIOCGPTN, &number) == 0;
 }
 
 Status TakeControllingTerminal(int fd) {

@@ -30,6 +30,9 @@ std::optional<struct termios> TerminalModes(int fd);
 // tcsetattr(3) at once; SIGTTOU stays blocked meanwhile.
 Status SetTerminalModes(int fd, const struct termios& modes);
 
+// tcflush(3): forgets what was typed and nobody has read; SIGTTOU stays blocked meanwhile.
+Status DropTyped(int fd);
+
 // The same modes with nothing done to what goes through (cfmakeraw(3)).
 struct termios RawModes(struct termios modes);
 
@@ -42,6 +45,9 @@ struct TerminalPair {
 // Makes one through `multiplexer`, the ptmx of a devpts the caller trusts, whose name for it the
 // slave gets.
 Result<TerminalPair> MakeTerminal(const char* multiplexer);
+
+// True when `fd` is the master side of a pseudoterminal (TIOCGPTN).
+bool IsTerminalMaster(int fd);
 
 // ioctl(TIOCSCTTY): `fd` becomes the controlling terminal of the caller, a session leader without
 // one.

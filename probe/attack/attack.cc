@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "launcher/base/text.h"
 #include "launcher/native/request.h"
 #include "launcher/sys/signals.h"
+#include "probe/attack/company.h"
+#include "probe/attack/exchanger.h"
 #include "probe/attack/outside.h"
 #include "probe/attack/trial.h"
 #include "probe/cells/docker_engine.h"
@@ -26,26 +29,82 @@ void AddNew(const std::vector<std::string>& from, std::vector<std::string>& to) 
   }
 }
 
-Result<Row> TryBoth(probe::CellEngine& engine, const live::Setting& setting, World& world,
-                    const Payload& payload, Report& report) {
+// What all attacks of one report have in common.
+struct Scene {
+  probe::CellEngine& engine;
+  const live::Setting& setting;
+  World& world;
+  const std::function<bool()>& stopped;
+  Report& report;
+
+  Result<Trial> Try(std::span<const Payload* const> payloads) const {
+    if (stopped()) return Error(Kind::kSystem, "the attack was stopped").Coded("stopped");
+    Trial trial = TRY(TryInside(engine, setting, world, payloads));
+    AddNew(trial.differences, report.differences);
+    AddNew(trial.warnings, report.warnings);
+    return trial;
+  }
+};
+
+Row Controlled(const World& world, const Payload& payload) {
   Row row;
   row.payload = &payload;
-  if (payload.way == Way::kRoot && engine.kind() != cell::Engine::kNative) {
+  Result<Attempted> outside = TryOutside(world, payload);
+  row.outside = outside.ok() ? std::move(outside).value()
+                             : Attempted{EIO, Text("not tried: ", outside.error().text)};
+  return row;
+}
+
+Status TryAlone(const Scene& scene, Row& row) {
+  Trial trial = TRY(scene.Try({&row.payload, 1}));
+  row.inside = std::move(trial.inside.front());
+  row.changes = std::move(trial.changes);
+  if (trial.free_millis) CountFree(row, *trial.free_millis);
+  Judge(row);
+  return Ok();
+}
+
+Result<Row> TryOne(const Scene& scene, const Payload& payload) {
+  Row row;
+  row.payload = &payload;
+  if (IsOfRoot(payload) && scene.engine.kind() != cell::Engine::kNative) {
     row.outside = row.inside = {EOPNOTSUPP, "an engine's root is an image, not a directory"};
     Judge(row);
     return row;
   }
-  Result<Attempted> outside = TryOutside(world, payload);
-  row.outside = outside.ok() ? std::move(outside).value()
-                             : Attempted{EIO, Text("not tried: ", outside.error().text)};
-  Trial trial = TRY(TryInside(engine, setting, world, payload));
-  row.inside = std::move(trial.inside);
-  row.changes = std::move(trial.changes);
-  AddNew(trial.differences, report.differences);
-  AddNew(trial.warnings, report.warnings);
-  if (trial.free_millis) CountFree(row, *trial.free_millis);
-  Judge(row);
+  std::optional<Exchanger> exchanger;
+  if (payload.way == Way::kExchanged) exchanger = TRY(scene.world.Exchange(payload.name));
+  row = Controlled(scene.world, payload);
+  TRY(TryAlone(scene, row));
   return row;
+}
+
+// What one cell shows of several is enough where it is what a cell answers; else each gets its own.
+Result<std::vector<Row>> TryTogether(const Scene& scene, std::span<const Payload* const> payloads) {
+  std::vector<Row> rows;
+  for (const Payload* payload : payloads) rows.push_back(Controlled(scene.world, *payload));
+  Trial together = TRY(scene.Try(payloads));
+  const bool tells = TellsOfEach(together);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].inside = together.inside[i];
+    if (tells && IsContained(*payloads[i], rows[i].inside.result)) {
+      Judge(rows[i]);
+    } else {
+      TRY(TryAlone(scene, rows[i]));
+    }
+  }
+  if (!tells) KeepEscapes(together, rows);
+  return rows;
+}
+
+Status TryCell(const Scene& scene, std::span<const Payload* const> payloads) {
+  std::vector<Row>& rows = scene.report.rows;
+  if (payloads.size() == 1) {
+    rows.push_back(TRY(TryOne(scene, *payloads.front())));
+    return Ok();
+  }
+  for (Row& row : TRY(TryTogether(scene, payloads))) rows.push_back(std::move(row));
+  return Ok();
 }
 
 Result<World> MakeWorld() {
@@ -93,17 +152,12 @@ Report Attack(probe::CellEngine& engine, const live::Setting& setting, World& wo
               std::span<const Payload* const> payloads, const std::function<bool()>& stopped) {
   Report report;
   report.engine = engine.Name();
-  for (const Payload* payload : payloads) {
-    if (stopped()) {
-      report.refusal = Error(Kind::kSystem, "the attack was stopped").Coded("stopped");
-      break;
-    }
-    Result<Row> row = TryBoth(engine, setting, world, *payload, report);
-    if (!row.ok()) {
-      report.refusal = std::move(row).error();
-      break;
-    }
-    report.rows.push_back(std::move(row).value());
+  const Scene scene = {engine, setting, world, stopped, report};
+  for (std::span<const Payload* const> of_one_cell : OneCellEach(payloads)) {
+    Status tried = TryCell(scene, of_one_cell);
+    if (tried.ok()) continue;
+    report.refusal = std::move(tried).error();
+    break;
   }
   return report;
 }

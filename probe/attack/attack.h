@@ -16,8 +16,10 @@ namespace taskcell::attack {
 // no name. kUsage for a name that is neither.
 Result<std::vector<const Payload*>> Choose(const std::vector<std::string>& names);
 
-// Tries each payload outside, then in a cell of its own that `engine` makes, and judges. `stopped`
-// is asked between them, and ends it with the code "stopped".
+// Tries each payload outside, then in a cell that `engine` makes, and judges. Neighbours of one
+// topic have one cell for as long as each of them fails there as in a cell of its own; where
+// anything else is seen, each gets one. `stopped` is asked before each cell, and ends it with the
+// code "stopped".
 Report Attack(probe::CellEngine& engine, const live::Setting& setting, World& world,
               std::span<const Payload* const> payloads, const std::function<bool()>& stopped);
 

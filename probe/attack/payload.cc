@@ -87,4 +87,13 @@ bool IsContained(const Payload& payload, int32_t result) {
                             payload.contained.end();
 }
 
+bool IsInChild(const Payload& payload) {
+  return payload.way == Way::kInChild || payload.way == Way::kAlone ||
+         payload.way == Way::kBeside || payload.way == Way::kQuota;
+}
+
+bool IsOfRoot(const Payload& payload) {
+  return payload.way == Way::kRoot || payload.way == Way::kExchanged;
+}
+
 }  // namespace taskcell::attack

@@ -49,11 +49,14 @@ inline constexpr uint32_t kControlGroup = 64'999;
 
 // How it is run.
 enum class Way : uint8_t {
-  kInChild,   // in a process of its own, whose end is part of the outcome
-  kFirst,     // as the job itself, which writes the outcome: it may outlive its own process
-  kRoot,      // the cell is made of a hostile root, and nothing runs in it: to be refused
-  kDeadline,  // the same with the cell's time limit soon
-  kBeside,    // as kInChild, while a process outside takes what processor time it can get
+  kInChild,    // in a process of its own, whose end is part of the outcome
+  kAlone,      // the same in a cell of its own, which it uses up
+  kFirst,      // as the job itself, which writes the outcome: it may outlive its own process
+  kRoot,       // the cell is made of a hostile root, and nothing runs in it: to be refused
+  kExchanged,  // the same while a process outside exchanges link and target all the time
+  kDeadline,   // as kFirst with the cell's time limit soon
+  kBeside,     // as kAlone, while a process outside takes what processor time it can get
+  kQuota,      // as kAlone, while a process outside uses what it has with its user
 };
 
 // The share in a cell of Way::kBeside, and how much a free process must get beside it: more than
@@ -88,5 +91,11 @@ Targets TargetsOf(const Payload& payload, Targets targets);
 
 // True when `result` is what a cell may answer.
 bool IsContained(const Payload& payload, int32_t result);
+
+// True when it is tried in a process of its own. Pure.
+bool IsInChild(const Payload& payload);
+
+// True when what is attacked is who makes the cell, by its root. Pure.
+bool IsOfRoot(const Payload& payload);
 
 }  // namespace taskcell::attack

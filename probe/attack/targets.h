@@ -31,7 +31,7 @@ struct Targets {
   uint64_t gateway_uid = 0;      // the kernel's uid of who makes the cells
   // The limits of the cell.
   uint64_t pids = 64;
-  uint64_t memory_bytes = uint64_t{64} << 20U;
+  uint64_t memory_bytes = uint64_t{32} << 20U;
   uint64_t cpu_millis = 300;
   uint64_t nofile = 256;
   uint64_t tmpfs_bytes = uint64_t{8} << 20U;

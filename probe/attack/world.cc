@@ -115,6 +115,13 @@ Status World::MakeRoots() {
   return Ok();
 }
 
+Result<Exchanger> World::Exchange(std::string_view root) const {
+  const HostileRoot* hostile = FindHostileRoot(root);
+  if (hostile == nullptr) return Error(Kind::kInternal, "no hostile root of that name");
+  std::string directory = Text(outside_.roots, "/", root, "/");
+  return Exchanger::Start(Text(directory, hostile->target), Text(directory, hostile->link));
+}
+
 // What only root can lay into a cell's way.
 Status World::MakePrivilegedTools(std::string_view content) {
   constexpr mode_t kSetuid = 04755;

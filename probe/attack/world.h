@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/base/result.h"
@@ -10,6 +11,7 @@
 #include "launcher/cell/cell_plan.h"
 #include "launcher/mounts/scratch_directory.h"
 #include "probe/attack/bait.h"
+#include "probe/attack/exchanger.h"
 #include "probe/attack/targets.h"
 
 namespace taskcell::attack {
@@ -34,6 +36,9 @@ class World {
   // A descriptor of the scratch directory, and a socket: what a launcher may leak into a cell.
   int leaked_directory() const { return scratch_.fd(); }
   int leaked_socket() const { return bait_->socket(); }
+
+  // Exchanges the link and the target in the hostile root of that name.
+  Result<Exchanger> Exchange(std::string_view root) const;
 
   // Forgets what came until now, and takes the host as it is for how it is to be.
   Status Settle();

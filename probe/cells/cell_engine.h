@@ -28,6 +28,7 @@ struct ImageFacts {
   std::string user;                            // the image's own USER, never taken over
   std::vector<std::string> volumes;            // each is covered by an empty read-only tmpfs
   std::vector<std::string> environment_names;  // the engine gives these to PID 1, never to the job
+  std::vector<std::string> digests = {};       // "name@sha256:...", of each registry it came from
 };
 
 // The ids a cell runs as. `uid` and `gid` are what the plan must hold.
@@ -101,6 +102,11 @@ class CellEngine {
   // engine_unsupported when it answers but can't be used.
   virtual Status CheckReachable() = 0;
 
+  // Whether this process sees of the host what the engine makes cells of, where it runs in a
+  // container; `paths` (canonical) are to be the same places for both. After CheckReachable. Error
+  // code docker_unreachable, naming what is missing.
+  virtual Status CheckShared(const std::vector<std::string>& /*paths*/) { return Ok(); }
+
   // Error code image_missing with the pull command. Engines without images refuse every name.
   virtual Result<ImageFacts> CheckImage(const std::string& image) = 0;
 
@@ -116,9 +122,10 @@ class CellEngine {
   virtual Result<CellIds> ChooseIds(const std::string& run_id) = 0;
 
   // Makes the cell of `plan` and waits until its PID 1 stands at the gate. Error codes:
-  // container_refused, image_missing, container_create_failed, docker_unreachable (also where the
-  // engine's processes are not this host's), cell_mismatch (wrong or missing peer at the gate; with
-  // err ETIMEDOUT where nobody came), workspace_failed, resource_limits_unenforced. After an
+  // container_refused, image_missing, container_create_failed (of kind kUnsupported where this host
+  // lets the launcher make no namespaces), container_start_failed, docker_unreachable (also where
+  // the engine's processes are not this host's), cell_mismatch (wrong or missing peer at the gate;
+  // with err ETIMEDOUT where nobody came), workspace_failed, resource_limits_unenforced. After an
   // error nothing is left behind, or the text says what is.
   virtual Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan,
                                                     const CellPlaces& places) = 0;

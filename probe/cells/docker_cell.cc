@@ -50,6 +50,7 @@ std::vector<std::string> InitCommand(const cell::CellPlan& plan) {
                                       Text("--nofile=", plan.limits.nofile)};
   if (cell::ListenerCount(plan) > 0) command.emplace_back("--listen");
   if (plan.tunnels) command.emplace_back("--tunnels");
+  if (plan.terminal) command.emplace_back("--terminal");
   return command;
 }
 
@@ -61,8 +62,9 @@ Error Died(std::string_view when) {
 
 }  // namespace
 
-Result<std::unique_ptr<RunningCell>> DockerCell::Make(EngineClient client, const ImageFacts& image,
-                                                      cell::CellPlan plan, const CellPlaces& places,
+Result<std::unique_ptr<RunningCell>> DockerCell::Make(std::shared_ptr<EngineClient> client,
+                                                      const ImageFacts& image, cell::CellPlan plan,
+                                                      const CellPlaces& places,
                                                       const Terms& terms) {
   auto init = PlanProgram(places.init_program, kInitMount, &plan).With("taskcell-init");
   if (!init.ok()) return std::move(init).error().Coded("workspace_failed");
@@ -75,9 +77,9 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(EngineClient client, const
   std::unique_ptr<DockerCell> made(
       new DockerCell(std::move(client), std::move(plan), std::move(gate_directory)));
   made->pins_.push_back(std::move(init).value());
-  made->client_.CancelOn(terms.cancel_fd);
+  made->client_->CancelOn(terms.cancel_fd);
   Status stands = made->StandAtGate(image, terms);
-  made->client_.CancelOn(-1);  // its removal is not to be given up
+  made->client_->CancelOn(-1);  // its removal is not to be given up
   if (stands.ok()) return std::unique_ptr<RunningCell>(std::move(made));
   Error error = std::move(stands).error();
   for (const std::string& warning : made->warnings_)
@@ -90,7 +92,7 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(EngineClient client, const
 Status DockerCell::StandAtGate(const ImageFacts& image, const Terms& terms) {
   TRY(Create(image, terms.podman));
   if (terms.check_reported) TRY(CheckReported());
-  TRY(client_.Start(container_));
+  TRY(client_->Start(container_));
   const Clock::time_point deadline = Clock::now() + kGateTimeout;
   TRY(FindFirstProcess(deadline));
   gate_ = TRY(gate_directory_.AcceptFrom(host_pid_, pidfd_.get(), deadline, terms.cancel_fd));
@@ -105,7 +107,7 @@ Status DockerCell::Create(const ImageFacts& image, bool podman) {
   container_ = ContainerName(plan_.run_id);
   maybe_not_ours_ = true;
   auto created =
-      client_.Create({image.id, InitCommand(plan_), image.environment_names, plan_, podman});
+      client_->Create({image.id, InitCommand(plan_), image.environment_names, plan_, podman});
   if (!created.ok()) {
     Error error = std::move(created).error();
     if (error.code.empty()) error.code = "container_refused";
@@ -123,7 +125,7 @@ Status DockerCell::Create(const ImageFacts& image, bool podman) {
 }
 
 Status DockerCell::CheckReported() {
-  const ReportedLimits reported = TRY(client_.InspectLimits(container_));
+  const ReportedLimits reported = TRY(client_->InspectLimits(container_));
   const cell::Limits& limits = plan_.limits;
   std::string differences;
   auto compare = [&](std::string_view name, std::optional<uint64_t> found, uint64_t asked) {
@@ -146,7 +148,7 @@ Status DockerCell::CheckReported() {
 }
 
 Status DockerCell::FindFirstProcess(Clock::time_point deadline) {
-  auto state = client_.Inspect(container_);
+  auto state = client_->Inspect(container_);
   if (!state.ok() && state.error().err == ENOENT) return Died("and the engine removed it");
   if (!state.ok()) return std::move(state).error();
   if (!state->running || state->pid <= 0) {
@@ -163,7 +165,7 @@ Status DockerCell::FindFirstProcess(Clock::time_point deadline) {
 // told by others and may learn of only later.
 Error DockerCell::NotHere(Clock::time_point deadline) {
   while (true) {
-    auto again = client_.Inspect(container_);
+    auto again = client_->Inspect(container_);
     if (!again.ok() && again.error().err != ENOENT) return std::move(again).error();
     if (!again.ok() || !again->running || again->pid != host_pid_) return Died("and is gone");
     if (Clock::now() >= deadline) break;
@@ -173,12 +175,12 @@ Error DockerCell::NotHere(Clock::time_point deadline) {
                Text("the engine can't share a socket with this host: the process ", host_pid_,
                     " it says it runs is not there; an engine in a virtual machine, on another "
                     "host or with a kernel of its own cannot be used (",
-                    client_.endpoint().Describe(), ")"))
+                    client_->endpoint().Describe(), ")"))
       .Coded("docker_unreachable");
 }
 
 Result<std::optional<ReportedLimits>> DockerCell::Reported() {
-  return std::optional(TRY(client_.InspectLimits(container_)));
+  return std::optional(TRY(client_->InspectLimits(container_)));
 }
 
 Result<cell::OutsideAttestation> DockerCell::Observe() { return cgroup::Observe(host_pid_); }
@@ -188,7 +190,7 @@ Result<cgroup::Events> DockerCell::ReadEvents() { return cgroup::ReadEventsOf(TR
 Status DockerCell::Kill() {
   if (container_.empty()) return Ok();
   if (maybe_not_ours_) return Ok();
-  TRY(client_.Kill(container_));
+  TRY(client_->Kill(container_));
   if (!pidfd_.valid()) return Ok();
   // The end of PID 1 is the end of every process in its pid namespace: the kernel waits for them.
   if (TRY(sys::Poll(pidfd_.get(), POLLIN, kKillTimeoutMs)) != 0) return Ok();
@@ -200,7 +202,7 @@ Status DockerCell::Kill() {
 // For a task that is to end at once: what an engine makes that does not answer now is the sweep's.
 Status DockerCell::RemoveIfAnswered() {
   if (container_.empty()) return Remove();
-  auto found = client_.Inspect(container_, kFarewell);
+  auto found = client_->Inspect(container_, kFarewell);
   if (found.ok() || found.error().err == ENOENT) return Remove();
   std::string name = std::exchange(container_, {});
   TRY(Remove());
@@ -212,7 +214,7 @@ Status DockerCell::RemoveIfAnswered() {
 Status DockerCell::Remove() {
   gate_.Reset();
   if (!container_.empty() && maybe_not_ours_) {
-    auto found = client_.Inspect(container_);
+    auto found = client_->Inspect(container_);
     if (!found.ok() && found.error().err != ENOENT)
       return std::move(found).error().Coded("cleanup_failed");
     if (found.ok() && found->run_label == plan_.run_id) {
@@ -223,7 +225,7 @@ Status DockerCell::Remove() {
     maybe_not_ours_ = false;
   }
   if (!container_.empty()) {
-    Status removed = client_.Remove(container_);  // with force: it kills first
+    Status removed = client_->Remove(container_);  // with force: it kills first
     if (!removed.ok()) return std::move(removed).error().Coded("cleanup_failed");
     container_.clear();
   }

@@ -21,9 +21,9 @@ class DockerCell final : public RunningCell {
   };
 
   // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate.
-  static Result<std::unique_ptr<RunningCell>> Make(EngineClient client, const ImageFacts& image,
-                                                   cell::CellPlan plan, const CellPlaces& places,
-                                                   const Terms& terms);
+  static Result<std::unique_ptr<RunningCell>> Make(std::shared_ptr<EngineClient> client,
+                                                   const ImageFacts& image, cell::CellPlan plan,
+                                                   const CellPlaces& places, const Terms& terms);
   ~DockerCell() override;
 
   const cell::CellPlan& plan() const override { return plan_; }
@@ -39,7 +39,8 @@ class DockerCell final : public RunningCell {
  private:
   using Clock = GateDirectory::Clock;
 
-  DockerCell(EngineClient client, cell::CellPlan plan, GateDirectory gate_directory)
+  DockerCell(std::shared_ptr<EngineClient> client, cell::CellPlan plan,
+             GateDirectory gate_directory)
       : client_(std::move(client)),
         plan_(std::move(plan)),
         gate_directory_(std::move(gate_directory)) {}
@@ -51,7 +52,7 @@ class DockerCell final : public RunningCell {
   Error NotHere(Clock::time_point deadline);
   Status RemoveIfAnswered();
 
-  EngineClient client_;
+  const std::shared_ptr<EngineClient> client_;
   cell::CellPlan plan_;
   GateDirectory gate_directory_;
   std::vector<UniqueFd> pins_;

@@ -28,13 +28,19 @@ class DockerEngine : public CellEngine {
   // `wanted` narrows down what may answer there.
   explicit DockerEngine(Endpoint endpoint, EngineFlavour wanted = EngineFlavour::kAny,
                         Report report = Report::kIgnored)
-      : client_(std::move(endpoint)), wanted_(wanted), report_(report) {}
+      : DockerEngine(std::make_shared<EngineClient>(std::move(endpoint)), wanted, report) {}
+  // With a client that may have been in use before: what that knows of the engine is not asked for
+  // again. Nobody else uses it as long as this object or a cell it made lives.
+  explicit DockerEngine(std::shared_ptr<EngineClient> client,
+                        EngineFlavour wanted = EngineFlavour::kAny,
+                        Report report = Report::kIgnored)
+      : client_(std::move(client)), wanted_(wanted), report_(report) {}
 
   // Until a cell is there, what its making waits for is given up (code stopped) as soon as `fd` is
   // readable or its other end is gone.
   void CancelOn(int fd) {
     cancel_fd_ = fd;
-    client_.CancelOn(fd);
+    client_->CancelOn(fd);
   }
 
   // Podman only once CheckReachable has heard that it is.
@@ -43,6 +49,7 @@ class DockerEngine : public CellEngine {
   }
   std::string Name() const override;
   Status CheckReachable() override;
+  Status CheckShared(const std::vector<std::string>& paths) override;
   Result<ImageFacts> CheckImage(const std::string& image) override;
   bool NeedsLimitsProbe() const override { return info_.rootless; }
   std::string Identity() const override;
@@ -53,10 +60,12 @@ class DockerEngine : public CellEngine {
   const EngineInfo& info() const { return info_; }
 
  private:
+  Status Ask();
   Status CheckFlavour() const;
+  Status CheckListing();
 
   int cancel_fd_ = -1;
-  EngineClient client_;
+  std::shared_ptr<EngineClient> client_;
   EngineFlavour wanted_;
   Report report_;
   EngineInfo info_;

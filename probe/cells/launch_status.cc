@@ -10,8 +10,8 @@ namespace {
 
 // The codes that a launch can fail with, so that an Error's code has static lifetime.
 constexpr std::string_view kCodes[] = {"resource_limits_unenforced", "container_refused",
-                                       "container_create_failed", "cell_mismatch",
-                                       "workspace_failed"};
+                                       "container_create_failed",    "cell_mismatch",
+                                       "workspace_failed",           kNoNamespaces};
 constexpr std::string_view kOtherCode = "container_create_failed";
 
 }  // namespace

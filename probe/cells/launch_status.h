@@ -14,6 +14,9 @@ namespace taskcell::probe {
 //   {"event":"failed","kind":K,"code":C,"text":T}
 //   {"event":"ended","status":S}
 inline constexpr std::size_t kMaxStatusLineBytes = 64U << 10U;
+// The code of a launch that failed because this host lets nobody, or not this user, make the
+// namespaces of a cell.
+inline constexpr std::string_view kNoNamespaces = "namespaces_unavailable";
 struct LaunchStatus {
   enum class Event : uint8_t { kMade, kFailed, kEnded };
   Event event = Event::kEnded;

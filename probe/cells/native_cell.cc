@@ -33,6 +33,9 @@ Result<UniqueFd> PlanFile(const cell::CellPlan& plan) {
 }
 
 Error Failed(const LaunchStatus& status) {
+  if (status.code == kNoNamespaces)
+    return Error(Kind::kUnsupported, "taskcell-launch: " + status.text)
+        .Coded("container_create_failed");
   return Error(Kind::kSystem, "taskcell-launch: " + status.text).Coded(status.code);
 }
 

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -16,6 +18,9 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/memory.h"
+#include "launcher/sys/privilege.h"
+#include "launcher/sys/process.h"
+#include "launcher/sys/socket.h"
 #include "probe/cli/host_command.h"
 #include "probe/cli/output.h"
 #include "probe/mounts/audit.h"
@@ -30,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned kMaxDefaultThreads = 8;
 constexpr std::size_t kListBytes = 65536;
 constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kGrace{1000};  // for an audit to end by itself, once time is up
 
 unsigned DefaultThreads() {
   cpu_set_t usable;
@@ -72,6 +78,13 @@ class Progress {
   bool drawn_ = false;
 };
 
+// How long an audit that shows no progress since `alive` is waited for.
+Clock::duration PatienceOf(const audit::WalkOptions& walk, Clock::time_point alive) {
+  const Clock::duration most = 2 * walk.entry_timeout;
+  if (walk.deadline - alive >= most) return most;
+  return std::max<Clock::duration>(walk.deadline - alive, Clock::duration::zero()) + kGrace;
+}
+
 // An audit on a thread of its own, since the directory itself may be on a file system that hangs:
 // then `hangs` is set, and the thread is left behind.
 Result<audit::Report> WatchedAudit(audit::AuditRequest request, bool& hangs) {
@@ -98,7 +111,7 @@ Result<audit::Report> WatchedAudit(audit::AuditRequest request, bool& hangs) {
   std::unique_lock lock(shared->mutex);
   while (!shared->ended.wait_for(lock, kLook, [&] { return shared->report.has_value(); })) {
     progress.Show(shared->entries);
-    if (Clock::now() - shared->alive < 2 * request.walk.entry_timeout) continue;
+    if (Clock::now() - shared->alive < PatienceOf(request.walk, shared->alive)) continue;
     hangs = true;
     audit.detach();
     return Error(Kind::kSystem, Text("'", Printable(request.directory),
@@ -148,6 +161,16 @@ Status CheckForms(const MountsOptions& options) {
   return Ok();
 }
 
+Result<mounts::Subtree> SubtreeOf(const MountsOptions& options) {
+  const std::string& wish = options.unsafe_subtree;
+  if (!wish.empty() && audit::PolicyNamed(options.policy) != audit::Policy::kAgent)
+    return Error(Kind::kUsage, "--unsafe-subtree goes with --policy agent only");
+  if (wish.empty() || wish == "prune") return mounts::Subtree::kPrune;
+  if (wish == "skip") return mounts::Subtree::kSkip;
+  return Error(Kind::kUsage,
+               Text("--unsafe-subtree: '", Printable(wish), "' is none of prune, skip"));
+}
+
 Result<audit::AuditRequest> RequestOf(const MountsOptions& options) {
   TRY(CheckForms(options));
   audit::AuditRequest request;
@@ -157,22 +180,26 @@ Result<audit::AuditRequest> RequestOf(const MountsOptions& options) {
                                     "' is none of agent, strict, bind"));
   }
   request.policy = *policy;
+  request.subtree = TRY(SubtreeOf(options));
   request.owner = TRY(OwnerOf(options.owner));
   request.walk.threads = options.threads == 0 ? DefaultThreads() : options.threads;
   request.walk.max_entries = options.max_entries;
+  request.all_attributes = options.xattrs;
   if (options.cross_mounts) request.walk.crossing = mounts::Crossing::kOtherMounts;
   if (!options.timeout.empty())
     request.walk.deadline = Clock::now() + TRY(ParseDuration(options.timeout).With("--timeout"));
   return request;
 }
 
-int StatusOf(const std::vector<audit::Report>& reports, bool failed) {
+// `failed` is what became of directories without a report, kExitSafe where there are none.
+int StatusOf(const std::vector<audit::Report>& reports, int failed) {
   auto any = [&reports](audit::Standing standing) {
     return std::any_of(reports.begin(), reports.end(),
                        [standing](const auto& each) { return each.standing == standing; });
   };
+  if (failed == kExitUsage) return failed;
   if (any(audit::Standing::kUnsafe)) return kExitFindings;
-  return failed || any(audit::Standing::kUnknown) ? kExitUnknown : kExitSafe;
+  return failed != kExitSafe || any(audit::Standing::kUnknown) ? kExitUnknown : kExitSafe;
 }
 
 std::string TextOf(const MountsOptions& options, const std::vector<audit::Report>& reports) {
@@ -180,10 +207,75 @@ std::string TextOf(const MountsOptions& options, const std::vector<audit::Report
   if (options.sarif) return SarifOf(reports);
   std::string text;
   for (const audit::Report& report : reports) {
+    if (!report.reason.empty()) continue;  // standard error says why
     if (!text.empty()) text += '\n';
     text += TableOf(report, StyleOfOutput());
   }
   return text;
+}
+
+// Audits and prints; `abandoned` where a thread was left behind.
+int AuditAll(const MountsOptions& options, audit::AuditRequest request, bool& abandoned) {
+  // The threads of a walk allocate little: with a heap each, most of that would lie idle.
+  // ignoring: it only takes more memory
+  (void)::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is no thread yet
+  // The libraries of the other commands have begun too, and are not needed here.
+  sys::ReleaseFilePages();
+  NullList list;
+  if (options.null_list) request.safe = [&list](std::string_view path) { list.Add(path); };
+  std::vector<audit::Report> reports;
+  int failed = kExitSafe;
+  for (const std::string& directory : options.directories) {
+    request.directory = directory;
+    list.Begin(directory);
+    Result<audit::Report> report = WatchedAudit(request, abandoned);
+    if (!report.ok()) {
+      const int status = Complain(report.error());
+      if (failed != kExitUsage) failed = status;
+      reports.push_back(audit::FailedReport(directory, request.policy, report.error()));
+      continue;
+    }
+    abandoned = abandoned || report->abandoned;
+    reports.push_back(std::move(report).value());
+  }
+  bool printed = options.null_list ? list.Finish() : Print(TextOf(options, reports));
+  return printed ? StatusOf(reports, failed) : kExitUnknown;
+}
+
+// Whoever reads what was printed must not wait for a process that may hang.
+Status LeaveStreams() {
+  UniqueFd null = TRY(sys::Open("/dev/null", O_RDWR));
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd) TRY(sys::PlaceDescriptor(null.get(), fd));
+  return Ok();
+}
+
+[[noreturn]] void AuditInChild(const MountsOptions& options, const audit::AuditRequest& request,
+                               int channel) {
+  bool abandoned = false;
+  Status bound = sys::SetParentDeathSignal(SIGKILL);
+  const int status = bound.ok() ? AuditAll(options, request, abandoned) : Complain(bound.error());
+  if (abandoned && LeaveStreams().ok()) {
+    const char byte = static_cast<char>(status);
+    (void)sys::WriteAll(channel, {&byte, 1});  // ignoring: without a reader the parent is gone
+  }
+  sys::ExitNow(status);
+}
+
+// A thread in a system call that does not return keeps its process from ending, whatever is done to
+// it: that is a child's, which says so before.
+Result<int> AuditApart(const MountsOptions& options, const audit::AuditRequest& request) {
+  sys::SocketPair pair = TRY(sys::MakePacketPair());
+  sys::Cloned cloned = TRY(sys::CloneProcess(0));
+  if (cloned.in_child) {
+    pair.first.Reset();
+    AuditInChild(options, request, pair.second.get());
+  }
+  pair.second.Reset();
+  std::array<char, 1> byte = {};
+  if (TRY(sys::Read(pair.first.get(), byte)) == 1) sys::ExitNow(byte[0]);  // leaves the child
+  const sys::ExitInfo ended = TRY(cloned.child.Wait());
+  if (ended.signal == 0) return ended.status;
+  return Error(Kind::kSystem, Text("the audit was ended by signal ", ended.signal));
 }
 
 }  // namespace
@@ -204,34 +296,10 @@ Result<std::chrono::milliseconds> ParseDuration(const std::string& text) {
 }
 
 int MountsCommand(const MountsOptions& options) {
-  // The threads of a walk allocate little: with a heap each, most of that would lie idle.
-  // ignoring: it only takes more memory
-  (void)::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is no thread yet
-  // The libraries of the other commands have begun too, and are not needed here.
-  sys::ReleaseFilePages();
   Result<audit::AuditRequest> request = RequestOf(options);
   if (!request.ok()) return Complain(request.error());
-  NullList list;
-  if (options.null_list) request->safe = [&list](std::string_view path) { list.Add(path); };
-  std::vector<audit::Report> reports;
-  int failed = kExitSafe;
-  bool abandoned = false;
-  for (const std::string& directory : options.directories) {
-    request->directory = directory;
-    list.Begin(directory);
-    Result<audit::Report> report = WatchedAudit(request.value(), abandoned);
-    if (!report.ok()) {
-      failed = std::max(failed, Complain(report.error()));
-      continue;
-    }
-    abandoned = abandoned || report->abandoned;
-    reports.push_back(std::move(report).value());
-  }
-  bool printed = options.null_list ? list.Finish() : Print(TextOf(options, reports));
-  int status = printed ? StatusOf(reports, failed != kExitSafe) : kExitUnknown;
-  // A thread of the audit is in a system call that does not return: nothing it uses may go away.
-  if (abandoned) ::_exit(status);
-  return status;
+  Result<int> status = AuditApart(options, request.value());
+  return status.ok() ? status.value() : Complain(status.error());
 }
 
 }  // namespace taskcell::probe

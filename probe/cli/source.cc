@@ -5,6 +5,7 @@
 #include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 
 namespace taskcell::probe {
 namespace {
@@ -60,10 +61,8 @@ Status CheckHeld(const Source& source, bool asked) {
     return Error(Kind::kUsage,
                  Text("the archive does not hold what is asked about (", what,
                       "); collect it on that host with the same --user, --uid, --pid or --path"));
-  // ignoring: nobody is left to tell
-  (void)sys::WriteAll(STDERR_FILENO,
-                      Text("taskcell-probe: note: the archive lacks what this version looks at (",
-                           what, "); another version collected it\n"));
+  sys::PrintMessage("taskcell-probe", Text("note: the archive lacks what this version looks at (",
+                                           what, "); another version collected it"));
   return Ok();
 }
 

@@ -11,6 +11,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
@@ -118,8 +119,7 @@ Result<LiveRun> RunIt(const Plan& plan, bool json) {
   sys::Cloned cloned = TRY(sys::CloneProcess(0));
   if (cloned.in_child) {
     Error error = Become(plan, program, pipe.write_end.get());
-    // ignoring: nobody is left to tell
-    (void)sys::WriteAll(STDERR_FILENO, Text("taskcell-probe: ", error.text, "\n"));
+    sys::PrintMessage("taskcell-probe", error.text);
     sys::ExitNow(kCannotExecute);
   }
   pipe.write_end.Reset();

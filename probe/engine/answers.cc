@@ -56,6 +56,11 @@ int32_t IntAt(const Json& json, const char* key) {
   return fits ? static_cast<int32_t>(value) : 0;
 }
 
+uint64_t CountAt(const Json& json, const char* key) {
+  const Json* at = Find(json, key);
+  return at != nullptr && at->is_number_unsigned() ? at->get<uint64_t>() : 0;
+}
+
 std::vector<std::string> StringsAt(const Json& json, const char* key) {
   std::vector<std::string> out;
   const Json* at = Find(json, key);
@@ -173,7 +178,25 @@ Result<ImageAnswer> ParseImage(std::string_view body) {
     std::string name = entry.substr(0, entry.find('='));
     if (!name.empty()) image.environment_names.push_back(name);
   }
+  for (const std::string& digest : StringsAt(json, "RepoDigests"))
+    image.digests.push_back(Printable(digest));
   return image;
+}
+
+Result<PullLine> ParsePullLine(std::string_view line) {
+  Json json = TRY(ParseObject(line, "the progress of a pull"));
+  auto text_at = [](const Json& from, const char* name) {
+    return Printable(std::string_view(StringAt(from, name)).substr(0, kMaxQuotedBytes));
+  };
+  PullLine out;
+  out.layer = text_at(json, "id");
+  out.status = text_at(json, "status");
+  const Json& progress = MemberOrNull(json, "progressDetail");
+  out.bytes = CountAt(progress, "current");
+  out.total_bytes = CountAt(progress, "total");
+  out.error = text_at(json, "error");
+  if (out.error.empty()) out.error = text_at(MemberOrNull(json, "errorDetail"), "message");
+  return out;
 }
 
 Result<CreateAnswer> ParseCreate(std::string_view body) {

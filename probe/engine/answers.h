@@ -42,8 +42,19 @@ struct ImageAnswer {
   std::string user;
   std::vector<std::string> volumes;
   std::vector<std::string> environment_names;
+  std::vector<std::string> digests;  // "name@sha256:...", one for each registry it came from
 };
 Result<ImageAnswer> ParseImage(std::string_view body);
+
+// One line of what an engine tells while it pulls an image.
+struct PullLine {
+  std::string layer;   // empty: of the whole image
+  std::string status;  // "Downloading", "Pull complete", ...
+  uint64_t bytes = 0;  // of the layer so far, and all of them; 0: it says nothing of that
+  uint64_t total_bytes = 0;
+  std::string error;  // why it gave up; empty: it has not
+};
+Result<PullLine> ParsePullLine(std::string_view line);
 
 struct CreateAnswer {
   std::string id;

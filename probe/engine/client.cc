@@ -1,10 +1,13 @@
 #include "probe/engine/client.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <thread>
 
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
+#include "launcher/sys/file.h"
 
 namespace taskcell::probe {
 namespace {
@@ -16,29 +19,10 @@ constexpr long kNoContent = 204;
 constexpr long kNotModified = 304;
 constexpr long kNotFound = 404;
 constexpr long kConflict = 409;
-constexpr std::chrono::milliseconds kRemovePause{100};
-
-// Percent-encodes what may not stand in a path or a query; '/' stays, image names have it.
-std::string Escape(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@";
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (char c : text) {
-    if (kPlain.find(c) != std::string_view::npos) {
-      out += c;
-      continue;
-    }
-    auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4U];
-    out += kHex[byte & 15U];
-  }
-  return out;
-}
+constexpr std::chrono::milliseconds kPause{100};  // between two looks at a container
 
 std::string ContainerPath(const std::string& id, std::string_view action) {
-  return Text("/containers/", Escape(id), action);
+  return Text("/containers/", EscapeUrl(id), action);
 }
 
 // What a person can do about an answer that is not in the engine's own words.
@@ -64,9 +48,35 @@ Error EngineClient::Refused(const std::string& what, const HttpAnswer& answer,
       .Coded(code);
 }
 
+std::optional<EngineClient::SocketFile> EngineClient::FileOf(const Endpoint& endpoint) {
+  const Result<UniqueFd> file = sys::Open(endpoint.socket_path, O_PATH);
+  if (!file.ok()) return std::nullopt;
+  const Result<struct stat> info = sys::Stat(file->get());
+  if (!info.ok()) return std::nullopt;
+  return SocketFile{info->st_dev, info->st_ino, info->st_ctim.tv_sec, info->st_ctim.tv_nsec};
+}
+
+// Forgets what is known of the engine where another one may have answered.
+Result<HttpAnswer> EngineClient::Ask(const HttpRequest& request) {
+  const std::optional<SocketFile> before = FileOf(endpoint());
+  Result<HttpAnswer> answer = http_.Call(request);
+  if (answer.ok() && !answer->new_connection) return answer;
+  known_.reset();
+  connected_ = before;
+  return answer;
+}
+
+std::optional<EngineInfo> EngineClient::KnownInfo() const {
+  if (!known_.has_value()) return std::nullopt;
+  if (std::chrono::steady_clock::now() - known_->asked >= kInfoLifetime) return std::nullopt;
+  if (FileOf(endpoint()) != known_->file) return std::nullopt;
+  return known_->info;
+}
+
 Result<ApiVersion> EngineClient::Negotiate() {
   std::string intent = Text("engine at ", endpoint().Describe());
-  HttpAnswer ping = TRY(http_.Call({"GET", "/_ping", {}}));
+  http_.Disconnect();  // its path may lead elsewhere by now
+  HttpAnswer ping = TRY(Ask({"GET", "/_ping", {}}));
   if (ping.status >= 500) return Refused("GET /_ping", ping, "docker_unreachable");
   EngineVersion served;
   auto pinged = ParseApiVersion(ping.api_version);
@@ -74,7 +84,7 @@ Result<ApiVersion> EngineClient::Negotiate() {
   if (ping_settles) {
     served.maximum = pinged.value();
   } else {
-    HttpAnswer answer = TRY(http_.Call({"GET", "/version", {}}));
+    HttpAnswer answer = TRY(Ask({"GET", "/version", {}}));
     if (answer.status != kOk) return Refused("GET /version", answer, "docker_unreachable");
     served = TRY(ParseVersion(answer.body).With(intent));
   }
@@ -86,18 +96,19 @@ Result<ApiVersion> EngineClient::Negotiate() {
 Result<HttpAnswer> EngineClient::Call(const char* method, const std::string& target,
                                       std::string body, std::chrono::milliseconds timeout) {
   if (minor_ < 0) TRY(Negotiate());
-  return http_.Call(
-      {method, Text("/v", ApiVersion{minor_}.Name(), target), std::move(body), timeout});
+  return Ask({method, Text("/v", ApiVersion{minor_}.Name(), target), std::move(body), timeout});
 }
 
 Result<EngineInfo> EngineClient::Info() {
   HttpAnswer answer = TRY(Call("GET", "/info"));
   if (answer.status != kOk) return Refused("GET /info", answer, "docker_unreachable");
-  return ParseInfo(answer.body).With(Text("engine at ", endpoint().Describe()));
+  EngineInfo info = TRY(ParseInfo(answer.body).With(Text("engine at ", endpoint().Describe())));
+  if (connected_.has_value()) known_ = Known{info, *connected_, std::chrono::steady_clock::now()};
+  return info;
 }
 
 Result<ImageAnswer> EngineClient::InspectImage(const std::string& image) {
-  HttpAnswer answer = TRY(Call("GET", Text("/images/", Escape(image), "/json")));
+  HttpAnswer answer = TRY(Call("GET", Text("/images/", EscapeUrl(image), "/json")));
   if (answer.status == kNotFound) {
     return Error(Kind::kUnsupported,
                  Text("image '", Printable(image), "' is not on this machine (engine at ",
@@ -108,12 +119,38 @@ Result<ImageAnswer> EngineClient::InspectImage(const std::string& image) {
   return ParseImage(answer.body).With(Text("engine at ", endpoint().Describe()));
 }
 
+// nullopt: the name is another's.
+Result<std::optional<CreateAnswer>> EngineClient::FindCreated(const CreateRequest& request) {
+  const auto give_up = std::chrono::steady_clock::now() + kCreateWait;
+  while (true) {
+    Result<ContainerAnswer> found = Inspect(ContainerName(request.plan.run_id));
+    if (found.ok()) {
+      const bool is_ours = found->run_label == request.plan.run_id && found->status == "created";
+      return is_ours ? std::optional<CreateAnswer>({found->id, {}}) : std::nullopt;
+    }
+    // An engine takes the name first, and shows what it belongs to once that is made.
+    if (found.error().err != ENOENT) return std::move(found).error();
+    // What has it may be ours still, so this is no refusal.
+    if (std::chrono::steady_clock::now() >= give_up)
+      return Error(Kind::kSystem, Text("engine at ", endpoint().Describe(), ": the name ",
+                                       ContainerName(request.plan.run_id),
+                                       " is in use, and the engine did not show by what within ",
+                                       kCreateWait.count(), " ms"))
+          .Coded("docker_unreachable");
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 Result<CreateAnswer> EngineClient::Create(const CreateRequest& request) {
   if (minor_ < 0) TRY(Negotiate());
   CreateCall call = TRY(EncodeCreate(request));
-  HttpAnswer answer =
-      TRY(Call("POST", Text("/containers/create?name=", Escape(call.name)), std::move(call.body)));
+  HttpAnswer answer = TRY(
+      Call("POST", Text("/containers/create?name=", EscapeUrl(call.name)), std::move(call.body)));
   if (answer.status == kNotFound) return Refused("container create", answer, "image_missing");
+  if (answer.status == kConflict) {
+    std::optional<CreateAnswer> created = TRY(FindCreated(request));
+    if (created.has_value()) return *std::move(created);
+  }
   if (answer.status != kCreated)
     return Refused("container create", answer, "container_create_failed");
   auto created = ParseCreate(answer.body).With(Text("engine at ", endpoint().Describe()));
@@ -124,7 +161,7 @@ Result<CreateAnswer> EngineClient::Create(const CreateRequest& request) {
 Status EngineClient::Start(const std::string& id) {
   HttpAnswer answer = TRY(Call("POST", ContainerPath(id, "/start"), {}, kStartTimeout));
   if (answer.status != kNoContent && answer.status != kNotModified)
-    return Refused("container start", answer, "container_create_failed");
+    return Refused("container start", answer, "container_start_failed");
   return Ok();
 }
 
@@ -152,12 +189,11 @@ Result<std::string> EngineClient::ImportImage(const std::string& archive, const 
                                               const std::string& label) {
   if (minor_ < 0) TRY(Negotiate());
   std::size_t colon = name.rfind(':');
-  std::string target =
-      Text("/v", ApiVersion{minor_}.Name(),
-           "/images/create?fromSrc=-&repo=", Escape(name.substr(0, colon)),
-           "&tag=", Escape(name.substr(colon + 1)), "&changes=", Escape(Text("LABEL ", label)));
-  HttpAnswer answer =
-      TRY(http_.Call({"POST", target, archive, kImportTimeout, "application/x-tar"}));
+  std::string target = Text("/v", ApiVersion{minor_}.Name(),
+                            "/images/create?fromSrc=-&repo=", EscapeUrl(name.substr(0, colon)),
+                            "&tag=", EscapeUrl(name.substr(colon + 1)),
+                            "&changes=", EscapeUrl(Text("LABEL ", label)));
+  HttpAnswer answer = TRY(Ask({"POST", target, archive, kImportTimeout, "application/x-tar"}));
   if (answer.status != kOk) return Refused("image import", answer, "container_create_failed");
   // What failed stands in the last of several values; whether the image is there decides.
   auto made = InspectImage(name);
@@ -170,13 +206,13 @@ Result<std::string> EngineClient::ImportImage(const std::string& archive, const 
 Result<std::vector<ListedImage>> EngineClient::ListImages(const std::string& label) {
   JsonText filter;
   filter.Open('{').Key("label").Open('[').String(label).Close(']').Close('}');
-  HttpAnswer answer = TRY(Call("GET", Text("/images/json?filters=", Escape(filter.text()))));
+  HttpAnswer answer = TRY(Call("GET", Text("/images/json?filters=", EscapeUrl(filter.text()))));
   if (answer.status != kOk) return Refused("image list", answer, "docker_unreachable");
   return ParseImageList(answer.body).With(Text("engine at ", endpoint().Describe()));
 }
 
 Status EngineClient::RemoveImage(const std::string& name) {
-  HttpAnswer answer = TRY(Call("DELETE", Text("/images/", Escape(name))));
+  HttpAnswer answer = TRY(Call("DELETE", Text("/images/", EscapeUrl(name))));
   if (answer.status == kOk || answer.status == kNotFound) return Ok();
   return Refused(Text("image ", name, " could not be removed; remove it with `docker rmi`"), answer,
                  "cleanup_failed");
@@ -208,7 +244,7 @@ Status EngineClient::Remove(const std::string& id) {
     bool on_its_way = state.ok() && state.value().status == "removing";
     if (std::chrono::steady_clock::now() >= give_up || (attempts >= 2 && !on_its_way)) break;
     if (on_its_way) attempts = 1;  // the one retry is kept for a container that stays
-    std::this_thread::sleep_for(kRemovePause);
+    std::this_thread::sleep_for(kPause);
   }
   return Refused(Text("container ", id,
                       " could not be removed; look at it with `docker inspect`, "
@@ -222,7 +258,7 @@ Result<std::vector<ListedContainer>> EngineClient::ListTasks(const std::string& 
   if (!home_label.empty()) filter.String(Text(kLabelHome, "=", home_label));
   filter.Close(']').Close('}');
   HttpAnswer answer =
-      TRY(Call("GET", Text("/containers/json?all=1&filters=", Escape(filter.text()))));
+      TRY(Call("GET", Text("/containers/json?all=1&filters=", EscapeUrl(filter.text()))));
   if (answer.status >= kServerError) return Refused("container list", answer, "docker_unreachable");
   if (answer.status != kOk) return Refused("container list", answer, "engine_unsupported");
   return ParseList(answer.body).With(Text("engine at ", endpoint().Describe()));

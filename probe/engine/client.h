@@ -1,5 +1,9 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,19 +26,31 @@ class EngineClient {
   // As HttpClient::CancelOn: any call may then fail with the code stopped.
   void CancelOn(int fd) { http_.CancelOn(fd); }
 
-  // Asks /_ping, and /version where that does not settle it. Codes: docker_unreachable (no answer,
-  // or none of an engine), engine_unsupported (no version in common).
+  // Asks /_ping by a new connection, and /version where that does not settle it. Codes:
+  // docker_unreachable (no answer, or none of an engine), engine_unsupported (no version in
+  // common).
   Result<ApiVersion> Negotiate();
 
+  // Asks for it anew.
   Result<EngineInfo> Info();
+
+  // What the last Info answered, as long as it holds: every answer since came by the same
+  // connection, whose other end cannot have become another engine, the socket's path still leads to
+  // the same socket, and kInfoLifetime is not over. Else nothing.
+  std::optional<EngineInfo> KnownInfo() const;
+  static constexpr std::chrono::seconds kInfoLifetime{60};
 
   // Code image_missing with the pull command on 404.
   Result<ImageAnswer> InspectImage(const std::string& image);
 
-  // Codes: image_missing (404), container_create_failed (other refusals, with the engine's words).
+  // Codes: image_missing (404), container_create_failed (other refusals, with the engine's words),
+  // docker_unreachable (also where it does not show in time what has the name: it may be there).
+  // Where a kept connection dies under the request, it is sent again, and the name may be taken
+  // then by what the first one made: a container of the run's own name and label that waits to be
+  // started is the one asked for, any other is a refusal.
   Result<CreateAnswer> Create(const CreateRequest& request);
 
-  // Code container_create_failed.
+  // Code container_start_failed.
   Status Start(const std::string& id);
 
   // kViolation or docker_unreachable as usual; err ENOENT when there is no such container. Waits no
@@ -70,6 +86,8 @@ class EngineClient {
   Result<std::vector<ListedContainer>> ListTasks(const std::string& home_label);
 
   static constexpr std::chrono::milliseconds kRemoveWait{8000};
+  // How long a name may be taken by a container that nobody can look at yet.
+  static constexpr std::chrono::milliseconds kCreateWait{5000};
   static constexpr std::chrono::milliseconds kImportTimeout{30000};
   // To start a container or to end it: processes, mounts and cgroups, on a busy host.
   static constexpr std::chrono::milliseconds kStartTimeout{30000};
@@ -77,11 +95,31 @@ class EngineClient {
  private:
   Result<HttpAnswer> Call(const char* method, const std::string& target, std::string body = {},
                           std::chrono::milliseconds timeout = kEngineCallTimeout);
+  Result<std::optional<CreateAnswer>> FindCreated(const CreateRequest& request);
   Result<std::string> InspectText(const std::string& id, std::chrono::milliseconds timeout);
+  Result<HttpAnswer> Ask(const HttpRequest& request);
   Error Refused(const std::string& what, const HttpAnswer& answer, std::string_view code) const;
 
+  // A socket's file, as stat(2) has it: another engine that listens at the same path has another. A
+  // number of a file that is gone may be given again, the time of its last change is not.
+  struct SocketFile {
+    dev_t device = 0;
+    ino_t inode = 0;
+    time_t changed_s = 0;
+    long changed_ns = 0;
+    bool operator==(const SocketFile&) const = default;
+  };
+  struct Known {
+    EngineInfo info;
+    SocketFile file;
+    std::chrono::steady_clock::time_point asked;
+  };
+  static std::optional<SocketFile> FileOf(const Endpoint& endpoint);
+
   HttpClient http_;
-  int minor_ = -1;  // -1: not negotiated yet
+  int minor_ = -1;                       // -1: not negotiated yet
+  std::optional<SocketFile> connected_;  // before the connection was made that is in use
+  std::optional<Known> known_;
 };
 
 }  // namespace taskcell::probe

@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <cerrno>
-#include <mutex>
 #include <string_view>
 
 #include "launcher/base/defer.h"
@@ -12,27 +11,33 @@
 #include "launcher/sys/failure.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/socket.h"
+#include "probe/engine/curl_start.h"
 
 namespace taskcell::probe {
 namespace {
 
-void InitialiseCurlOnce() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    // ignoring: a failure shows as a handle that can't be made
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-  });
-}
-
 struct Intake {
+  CURL* curl = nullptr;
+  const std::function<bool(std::string_view)>* take = nullptr;  // nullptr: the body is kept
   HttpAnswer answer;
   std::size_t header_bytes = 0;
   bool overflow = false;
+  bool refused = false;  // by `take`
 };
+
+bool IsSuccess(CURL* curl) {
+  constexpr long kSuccess = 200;
+  long status = 0;
+  return curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK && status == kSuccess;
+}
 
 std::size_t TakeBody(char* data, std::size_t size, std::size_t count, void* user) {
   auto* intake = static_cast<Intake*>(user);
   std::size_t bytes = size * count;
+  if (intake->take != nullptr && IsSuccess(intake->curl)) {
+    intake->refused = !(*intake->take)({data, bytes});
+    return intake->refused ? 0 : bytes;
+  }
   if (bytes > kMaxEngineAnswerBytes - intake->answer.body.size()) {
     intake->overflow = true;
     return 0;
@@ -122,6 +127,24 @@ std::string ConnectRemedy(int os_error, std::string_view socket_path) {
 
 }  // namespace
 
+std::string EscapeUrl(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@";
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+      continue;
+    }
+    auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kHex[byte >> 4U];
+    out += kHex[byte & 15U];
+  }
+  return out;
+}
+
 struct HttpClient::Handle {
   Handle() : curl(curl_easy_init()), multi(curl_multi_init()) {}
   ~Handle() {
@@ -135,12 +158,14 @@ struct HttpClient::Handle {
 };
 
 HttpClient::HttpClient(Endpoint endpoint) : endpoint_(std::move(endpoint)) {
-  InitialiseCurlOnce();
+  (void)StartCurl();  // ignoring: a failure shows as a handle that can't be made
   handle_ = std::make_unique<Handle>();
 }
 HttpClient::~HttpClient() = default;
 HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+
+void HttpClient::Disconnect() { handle_ = std::make_unique<Handle>(); }
 
 Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   CURL* curl = handle_->curl;
@@ -148,6 +173,8 @@ Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
     return Error(Kind::kInternal, "libcurl gave no handle");
   curl_easy_reset(curl);
   Intake intake;
+  intake.curl = curl;
+  if (request.take) intake.take = &request.take;
   std::string url = "http://engine" + request.target;
   HeaderList headers(nullptr, &curl_slist_free_all);
   headers.reset(curl_slist_append(nullptr, "Expect:"));
@@ -165,6 +192,11 @@ Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   long total_ms = request.timeout.count();
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, total_ms);
+  if (request.quiet.count() > 0) {
+    long quiet_s = request.quiet.count();
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, quiet_s);
+  }
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method);
   if (std::string_view(request.method) == "POST") {
@@ -186,11 +218,18 @@ Result<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
                                           kMaxEngineHeaderBytes, "; this is no Docker engine"))
           .Coded("docker_unreachable");
     }
+    if (intake.refused)
+      return Error(Kind::kViolation, Text("engine at ", endpoint_.Describe(), ": ", request.method,
+                                          ' ', request.target, ": the answer makes no sense"))
+          .Coded("docker_unreachable");
     long os_error = 0;
     curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &os_error);
     return Unreachable(code, static_cast<int>(os_error), request);
   }
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &intake.answer.status);
+  long connects = 0;
+  curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &connects);
+  intake.answer.new_connection = connects > 0;
   return std::move(intake.answer);
 }
 
@@ -207,8 +246,11 @@ Error HttpClient::Unreachable(int curl_code, int os_error, const HttpRequest& re
   if (code == CURLE_ABORTED_BY_CALLBACK)
     return Error(Kind::kSystem, where + what + "given up, as asked", ECANCELED).Coded("stopped");
   if (code == CURLE_OPERATION_TIMEDOUT) {
-    what += Text("no whole answer within ", request.timeout.count(),
-                 " ms; the engine hangs: restart it, and see its log");
+    what += request.quiet.count() > 0
+                ? Text("nothing came for ", request.quiet.count(), " s, or no end within ",
+                       request.timeout.count() / 1000, " s")
+                : Text("no whole answer within ", request.timeout.count(), " ms");
+    what += "; the engine hangs: restart it, and see its log";
   } else if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR) {
     what += Text("the answer was cut off (", curl_easy_strerror(code),
                  "); the engine died or was restarted: see its log");

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "launcher/base/result.h"
 #include "probe/engine/endpoint.h"
@@ -22,13 +24,21 @@ struct HttpRequest {
   std::string body;    // of the type below, or empty
   std::chrono::milliseconds timeout = kEngineCallTimeout;
   const char* content_type = "application/json";
+  // Gets the body of an answer of status 200 as it comes, whatever its length, and nothing of it is
+  // kept; false ends the call with an Error. Empty: the body is kept, within its bound.
+  std::function<bool(std::string_view)> take = {};
+  std::chrono::seconds quiet{0};  // how long nothing may come; 0: as long as `timeout` lasts
 };
 
 struct HttpAnswer {
   long status = 0;
-  std::string api_version;  // the Api-Version header
+  bool new_connection = false;  // it came by another connection than the answer before
+  std::string api_version;      // the Api-Version header
   std::string body;
 };
+
+// Percent-encodes what may not stand in a path or a query; '/' stays, image names have it.
+std::string EscapeUrl(std::string_view text);
 
 // HTTP/1.1 to one unix socket. No redirect is followed, no proxy and no netrc is used, HTTP/0.9 is
 // refused. Serves one thread.
@@ -44,6 +54,9 @@ class HttpClient {
   // From now on a call is given up, with code stopped, as soon as `fd` is readable or its other end
   // is gone; -1: never.
   void CancelOn(int fd) { cancel_fd_ = fd; }
+
+  // Lets the connection go: the next call makes another.
+  void Disconnect();
 
   // Any status is an answer. An Error (code docker_unreachable, naming the endpoint, its source and
   // the remedy) means that no whole answer came: no socket, refused, not allowed, not HTTP, cut

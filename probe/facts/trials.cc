@@ -1,6 +1,7 @@
 #include "probe/facts/trials.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -71,7 +72,8 @@ Tried TryPidfd(const TrialGround&) {
 
 Tried TryCloseRange(const TrialGround&) {
   constexpr unsigned kUnused = 1U << 19U;
-  return OutcomeOf(sys::CloseRange(kUnused, kUnused));
+  int err = sys::TrySyscall(SYS_close_range, kUnused, kUnused, CLOSE_RANGE_CLOEXEC);
+  return err == 0 ? Works() : Failed(err, "close_range");
 }
 
 Tried TryLandlock(const TrialGround&) {

@@ -22,7 +22,9 @@
 #include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/random.h"
+#include "probe/mounts/agent_entries.h"
 #include "probe/mounts/inspector.h"
+#include "probe/mounts/shown_links.h"
 #include "probe/mounts/snapshot_meter.h"
 
 namespace taskcell::probe::audit {
@@ -57,24 +59,6 @@ Result<uint64_t> RandomSeed() {
   return seed;
 }
 
-Standing StandingOf(const std::array<uint64_t, kCodes>& counts, Policy policy) {
-  bool unknown = false;
-  for (std::size_t i = 0; i < kCodes; ++i) {
-    if (counts[i] == 0) continue;
-    Severity severity = SeverityOf(static_cast<Code>(i), policy);
-    if (severity == Severity::kError || severity == Severity::kWarning) return Standing::kUnsafe;
-    unknown = unknown || severity == Severity::kUnknown;
-  }
-  return unknown ? Standing::kUnknown : Standing::kSafe;
-}
-
-bool AreNotes(const std::vector<Finding>& findings) {
-  return std::all_of(findings.begin(), findings.end(),
-                     [](const Finding& finding) { return finding.severity == Severity::kNote; });
-}
-
-std::string_view FirstComponent(std::string_view path) { return path.substr(0, path.find('/')); }
-
 // One audit, from the pinned path to the report. Shared, since a thread that hangs may outlive it.
 class Auditor : public std::enable_shared_from_this<Auditor> {
  public:
@@ -82,6 +66,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
       : request_(request),
         trust_(trust),
         list_(request.policy),
+        entries_(list_),
         links_(seed),
         meter_(request.snapshot_bounds) {}
 
@@ -92,6 +77,8 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     report_.resolved = pinned.path;
     for (const mounts::Concern& concern : pinned.concerns)
       list_.Add(CodeOf(concern.what), concern.path, Text(concern.found, "; ", concern.fix));
+    for (const mounts::RemoteLevel& level : pinned.remote)
+      list_.Add(Code::kForeignContent, level.path, Text(level.type, ", on the way"));
     TRY(JudgeTop(pinned.fd.get()));
     switch (request_.policy) {
       case Policy::kBind:
@@ -124,7 +111,11 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
                 ".", std::string(mounts::KindName(info.stx_mode)));
     Inspector inspector(pin, RulerOf(), list_, links_);
     inspector.JudgeFileSystem(info);
-    inspector.JudgeAccess(pin, info, ".");
+    inspector.JudgeItself(pin, info, ".");
+    if (S_ISDIR(info.stx_mode) && request_.policy != Policy::kStrict)
+      inspector.JudgeUnentered(pin, ".");
+    if (S_ISREG(info.stx_mode) && info.stx_nlink > 1)
+      list_.Add(Code::kHardLinkLeaves, ".", Text(info.stx_nlink, " links"));
     return Ok();
   }
 
@@ -132,6 +123,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     Ruler ruler;
     ruler.trust = trust_;
     ruler.has_proc = sys::IsProc();
+    ruler.all_attributes = request_.all_attributes || request_.policy == Policy::kAgent;
     return ruler;
   }
 
@@ -180,7 +172,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
 
   // After all walks: what is to be said of files with several names.
   Status NameLinks(const std::vector<std::string>& paths) {
-    if (report_.abandoned || !links_.needs_second_walk()) {
+    if (!links_.needs_second_walk() || !MayWalkAgain()) {
       links_.AddFindings(list_);
       return Ok();
     }
@@ -198,23 +190,23 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     return Ok();
   }
 
+  // SKILLS or wiki.
+  struct Tree {
+    std::string name;
+    UniqueFd fd;
+    std::shared_ptr<FindingList> links;  // what was found of its symbolic links
+  };
+
   Status AuditAgent(int pin) {
     Result<UniqueFd> opened = OpenTop(pin);
     if (!opened.ok()) return Ok();  // said there
     top_ = std::move(opened).value();
     const std::set<std::string_view> listed = TRY(mounts::ListedEntries(top_.get()));
-    std::vector<std::string> directories;
-    std::vector<UniqueFd> fds;
     for (const mounts::AllowedEntry& allowed : mounts::kAgentEntries) {
       std::string name(allowed.name);
       mounts::Finding found = TRY(mounts::JudgeAllowed(top_.get(), allowed, listed));
       ++report_.looked_at;
-      report_.entries.push_back(
-          {name, found.verdict, std::string(Name(found.reason)), std::move(found.note)});
-      if (found.verdict == mounts::Verdict::kSkip) {
-        list_.Add(Code::kEntrySkipped, name,
-                  Text(report_.entries.back().reason, ": ", report_.entries.back().note));
-      }
+      entries_.Add(name, found);
       if (found.verdict != mounts::Verdict::kSafe) continue;
       TRY(JudgeEntry(found.fd.get(), name));
       if (allowed.kind != cell::EntryKind::kDirectory) {
@@ -222,21 +214,74 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
         meter_.Count(found.size);
         if (LeaveOutOverLimit(name, "the agent directory cannot be mounted"))
           meter_.ReturnTo(before);
-        if (IsTooLongForPrompt(name, found.size))
-          LeaveOut(name, Text("it has more than ", mounts::kMaxPersonaBytes,
-                              " bytes, too much for a prompt: every task is refused"));
+        if (IsOfThePrompt(name)) TRY(entries_.JudgePersona(name, found));
         continue;
       }
-      directories.push_back(name);
-      fds.push_back(std::move(found.fd));
+      trees_.push_back({name, std::move(found.fd), nullptr});
     }
-    for (std::size_t i = 0; i < fds.size(); ++i) {
+    return AuditTrees();
+  }
+
+  Status AuditTrees() {
+    std::vector<std::string> names;
+    for (const Tree& tree : trees_) {
       const SnapshotMeter::Mark before = meter_.Now();
       meter_.Count(0);  // itself
-      TRY(AuditSubtree(fds[i].get(), directories[i]));
-      if (LeaveOutOverLimit(directories[i], "it is left out whole")) meter_.ReturnTo(before);
+      TRY(AuditSubtree(tree));
+      if (LeaveOutOverLimit(tree.name, "it is left out whole")) meter_.ReturnTo(before);
+      names.push_back(tree.name);
     }
-    return NameLinks(directories);
+    TRY(AuditLinks());
+    return NameLinks(names);
+  }
+
+  // Where links lead, now that it is known what else is left out; with Subtree::kSkip again when a
+  // directory was left out for them.
+  Status AuditLinks() {
+    do {
+      for (Tree& tree : trees_) {
+        if (!MayWalkAgain()) break;
+        if (meter_.has_links() && (tree.links == nullptr || entries_.IsSafe(tree.name)))
+          TRY(FindLinks(tree));
+      }
+    } while (request_.subtree == mounts::Subtree::kSkip && entries_.SkipUnsafe());
+    for (const Tree& tree : trees_) {
+      if (tree.links != nullptr) Merge(*tree.links);
+    }
+    return Ok();
+  }
+
+  Status FindLinks(Tree& tree) {
+    tree.links = std::make_shared<FindingList>(Policy::kAgent);
+    std::optional<Shown> shown;
+    if (entries_.IsSafe(tree.name)) {
+      shown.emplace();
+      shown->entry = [safe = entries_.SafeOnes()](std::string_view name) {
+        return safe.contains(name);
+      };
+      shown->linked_file = [this](const struct statx& info) { return CopiesLinked(info); };
+    }
+    const uint64_t looked_at = report_.looked_at;
+    TRY(WalkWith(tree.fd.get(), tree.name,
+                 Held(std::make_shared<LinkInspector>(
+                     top_.get(), std::move(shown), *tree.links,
+                     [this](const std::string& path) { entries_.NoteUnsafe(path); }))));
+    report_.looked_at = looked_at;
+    return Ok();
+  }
+
+  // Of a first walk that did not come to its end there is nothing more to be had.
+  bool MayWalkAgain() const {
+    return !report_.abandoned && list_.counts()[static_cast<std::size_t>(Code::kTimeout)] == 0;
+  }
+
+  void Merge(FindingList& from) {
+    std::array<uint64_t, kCodes> rest = from.counts();
+    for (Finding& finding : from.Take()) {
+      --rest[static_cast<std::size_t>(finding.code)];
+      list_.Add(finding.code, std::move(finding.path), std::move(finding.detail));
+    }
+    for (std::size_t i = 0; i < kCodes; ++i) list_.Count(static_cast<Code>(i), rest[i]);
   }
 
   // True where the entry `name`, counted last, passed a bound of the snapshot; `effect` is what
@@ -244,27 +289,18 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   bool LeaveOutOverLimit(const std::string& name, std::string_view effect) {
     const std::string excess = meter_.Excess();
     if (excess.empty()) return false;
-    LeaveOut(name, Text("with it there is ", excess, ": ", effect));
+    entries_.LeaveOut(name, Code::kOverLimit, Text("with it there is ", excess, ": ", effect));
     return true;
   }
 
-  void LeaveOut(const std::string& name, const std::string& note) {
-    for (EntryReport& entry : report_.entries) {
-      if (entry.name != name) continue;
-      entry.verdict = mounts::Verdict::kSkip;
-      entry.note = note;
-      list_.Add(Code::kOverLimit, name, note);
-    }
-  }
-
-  static bool IsTooLongForPrompt(std::string_view name, uint64_t size) {
-    return (name == "SOUL.md" || name == "IDENTITY.md") && size > mounts::kMaxPersonaBytes;
+  static bool IsOfThePrompt(std::string_view name) {
+    return name == "SOUL.md" || name == "IDENTITY.md";
   }
 
   Status JudgeEntry(int fd, const std::string& name) {
     struct statx info;
     TRY(sys::StatEntry(fd, "", AT_STATX_DONT_SYNC, info));
-    Inspector(top_.get(), RulerOf(), list_, links_).JudgeAccess(fd, info, name);
+    Inspector(top_.get(), RulerOf(), list_, links_).JudgeItself(fd, info, name);
     return Ok();
   }
 
@@ -280,51 +316,20 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     return scan_ && scan_->MayBeClosed(sys::DeviceOf(info), info.stx_ino);
   }
 
-  bool IsSafeEntry(std::string_view name) const {
-    return std::any_of(report_.entries.begin(), report_.entries.end(), [name](const auto& each) {
-      return each.name == name && each.verdict == mounts::Verdict::kSafe;
-    });
-  }
-
-  Status AuditSubtree(int fd, const std::string& name) {
+  Status AuditSubtree(const Tree& tree) {
     Ruler ruler = RulerOf();
     ruler.meter = &meter_;
     ruler.copies_linked = [this](const struct statx& info) { return CopiesLinked(info); };
-    ruler.may_lead_to = [this](std::string_view path) {
-      return path.empty() || IsSafeEntry(FirstComponent(path));
-    };
-    return WalkBelow(fd, name, std::move(ruler));
-  }
-
-  // Moves every finding about what is in an allowed entry to that entry.
-  void ShareOut() {
-    std::vector<Finding> rest;
-    for (Finding& finding : report_.findings) {
-      auto entry = std::find_if(report_.entries.begin(), report_.entries.end(),
-                                [first = FirstComponent(finding.path)](const EntryReport& each) {
-                                  return each.name == first;
-                                });
-      (entry == report_.entries.end() ? rest : entry->notes).push_back(std::move(finding));
-    }
-    report_.findings = std::move(rest);
+    ruler.leaves_out = [this](const std::string& path) { entries_.NoteUnsafe(path); };
+    return WalkBelow(tree.fd.get(), tree.name, std::move(ruler));
   }
 
   Standing StandingNow() const {
-    for (const EntryReport& entry : report_.entries) {
-      if (entry.verdict == mounts::Verdict::kSkip) return Standing::kUnsafe;
-    }
+    if (entries_.AreAnySkipped()) return Standing::kUnsafe;
     return StandingOf(report_.counts, request_.policy);
   }
 
-  // True where all that is worse than a note was kept.
-  bool KnowsTheWorst() const {
-    std::array<uint64_t, kCodes> dropped = report_.counts;
-    for (const Finding& finding : report_.findings)
-      --dropped[static_cast<std::size_t>(finding.code)];
-    return StandingOf(dropped, request_.policy) == Standing::kSafe;
-  }
-
-  // After ShareOut. What is found about the directory itself is about everything in it.
+  // What is found about the directory itself is about everything in it.
   void NameSafeEntries() const {
     if (!AreNotes(report_.findings)) return;
     for (const EntryReport& entry : report_.entries) {
@@ -339,8 +344,9 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
     report_.left_out = std::accumulate(report_.counts.begin(), report_.counts.end(), uint64_t{0}) -
                        report_.findings.size();
     report_.standing = StandingNow();
-    const bool knows_the_worst = KnowsTheWorst();
-    ShareOut();
+    const bool knows_the_worst = KnowsTheWorst(report_);
+    report_.findings = entries_.ShareOut(std::move(report_.findings));
+    report_.entries = entries_.Take();
     if (!request_.safe) return;
     if (request_.policy == Policy::kBind && report_.standing == Standing::kSafe) request_.safe("");
     if (knows_the_worst) NameSafeEntries();
@@ -349,27 +355,17 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
   const AuditRequest request_;
   const mounts::Trust trust_;
   FindingList list_;
+  AgentEntries entries_;
   LinkSets links_;
   SnapshotMeter meter_;
   std::once_flag scanned_;
   std::optional<mounts::LinkScan> scan_;
+  std::vector<Tree> trees_;
   UniqueFd top_;
   Report report_;
 };
 
 }  // namespace
-
-std::string_view Name(Standing standing) {
-  switch (standing) {
-    case Standing::kSafe:
-      return "safe";
-    case Standing::kUnsafe:
-      return "unsafe";
-    case Standing::kUnknown:
-      return "unknown";
-  }
-  return "";
-}
 
 Result<Report> Audit(const AuditRequest& request) {
   mounts::Trust trust = TRY(TrustOf(request));

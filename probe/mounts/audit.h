@@ -18,16 +18,22 @@ struct AuditRequest {
   // Who is to own everything; by default the caller, for root the directory's own owner.
   std::optional<uid_t> owner = {};
   WalkOptions walk = {};
-  mounts::SnapshotBounds snapshot_bounds = {};  // what a cell's copy may hold
+  // kStrict: every file is asked for all its extended attributes, as it is with kAgent anyway.
+  bool all_attributes = false;
+  // kAgent: what a cell's copy may hold, and what becomes of a directory with something unsafe in
+  // it.
+  mounts::SnapshotBounds snapshot_bounds = {};
+  mounts::Subtree subtree = mounts::Subtree::kPrune;
   // Called with the path of everything that can be used as it is, on any thread: plain files with
   // kStrict, entries with kAgent, the directory itself with kBind. With nothing where something
   // worse than a note is found about the directory or the way to it.
   std::function<void(std::string_view path)> safe = {};
 };
 
-// Looks at one directory and says what is amiss. Changes nothing, opens nothing but directories and
-// the allowed entries of an agent directory, and follows no link below the directory. An Error when
-// the path leads nowhere, or the system fails.
+// Looks at one directory and says what is amiss. Changes nothing and follows no link below the
+// directory. Opens nothing but directories and, with kAgent, the allowed entries that are plain
+// files; of those SOUL.md and IDENTITY.md are read. An Error when the path leads nowhere, or the
+// system fails.
 Result<Report> Audit(const AuditRequest& request);
 
 }  // namespace taskcell::probe::audit

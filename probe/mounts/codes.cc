@@ -105,6 +105,9 @@ constexpr std::array<Row, kCodes> kRows = {{
     {{"over_limit", "more than a snapshot or a prompt may hold",
       "None; the whole of it is left out of a cell, or the task is refused.", "Make it smaller."},
      Severity::kWarning},
+    {{"not_text", "text for a prompt that is not UTF-8, or has a NUL byte in it",
+      "None; every task of the agent is refused.", "Save it as UTF-8."},
+     Severity::kWarning},
     {{"changed", "it changed while it was looked at",
       "What was judged may not be what is there now.",
       "Run the audit again when nobody writes there."},
@@ -161,6 +164,8 @@ std::string_view Name(Severity severity) {
   }
   return "";
 }
+
+bool IsOfTheWalk(Code code) { return code == Code::kTimeout || code == Code::kHangs; }
 
 const CodeText& TextOf(Code code) { return kRows[static_cast<std::size_t>(code)].text; }
 

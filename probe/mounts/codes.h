@@ -44,6 +44,7 @@ enum class Code : uint8_t {
   kAncestorLink,
   kEntrySkipped,
   kOverLimit,
+  kNotText,
   kChanged,
   kUnreadable,
   kTooDeep,
@@ -69,5 +70,7 @@ struct CodeText {
 };
 const CodeText& TextOf(Code code);
 Severity SeverityOf(Code code, Policy policy);
+// Whether it is about a walk that did not come to its end, not about what it met.
+bool IsOfTheWalk(Code code);
 
 }  // namespace taskcell::probe::audit

@@ -17,14 +17,25 @@ namespace taskcell::probe::audit {
 struct Ruler {
   mounts::Trust trust;
   bool has_proc = true;  // attributes of files can be asked for
-  // What a symbolic link may lead to, by its path below the audited directory; all where empty.
-  std::function<bool(std::string_view)> may_lead_to = {};
-  // Counts what a snapshot would copy, where there is one.
+  // Every file is asked for all its extended attributes, not only those that its mode and size let
+  // be expected.
+  bool all_attributes = false;
+  // Counts what a snapshot would copy, where there is one. Symbolic links are not judged then:
+  // where they lead depends on what else is left out (LinkInspector).
   SnapshotMeter* meter = nullptr;
-  // Whether it would copy a file with several names: only with `meter`.
+  // Only with `meter`, on any thread: whether the snapshot would copy a file with several names;
+  // and called with the path of everything that it would leave out.
   std::function<bool(const struct statx&)> copies_linked = {};
+  std::function<void(const std::string& path)> leaves_out = {};
   // Called with every plain file that nothing was found about, on any thread.
   std::function<void(std::string_view path)> safe_file = {};
+};
+
+// `name` below `dir_fd`, or what `dir_fd` itself is where that is "".
+struct Subject {
+  int dir_fd;
+  const char* name;
+  const struct statx& info;
 };
 
 // Judges every entry on its own, and the hard links together at the end.
@@ -37,20 +48,33 @@ class Inspector : public Visitor {
   bool Enter(int fd, const Whereabouts& where) override;
   void Miss(Code code, std::string path, std::string detail) override;
 
-  // For what no walk meets, the directory that the audit began with and the like: whether others
-  // may change it, and who serves its file system. `fd` is it, O_PATH or not.
-  void JudgeAccess(int fd, const struct statx& info, const std::string& path);
-  void JudgeFileSystem(const struct statx& info);
+  // For what no walk meets, the directory that the audit began with and the like: the same as of
+  // what one meets, but for links and kinds. `fd` is it, O_PATH or not.
+  void JudgeItself(int fd, const struct statx& info, const std::string& path);
+  // The attributes of a directory that no walk enters.
+  void JudgeUnentered(int fd, const std::string& path);
+  // Who serves the file system of what is `path`.
+  void JudgeFileSystem(const struct statx& info, const std::string& path = ".");
 
  private:
   void Measure(const Met& met);
-  bool JudgeFile(const Met& met);
+  bool IsCopied(const Met& met);
+  bool JudgeLinks(const Met& met);
   bool JudgeSpecial(const Met& met);
+  // What is the matter with something that is no symbolic link, wherever it was met. `all` as
+  // Ruler::all_attributes.
+  template <typename PathOf>
+  bool JudgePlain(const Subject& subject, const PathOf& path, bool all);
   template <typename PathOf>
   bool JudgeOwner(const struct statx& info, const PathOf& path);
-  bool JudgeAttributes(const Met& met);
   template <typename PathOf>
-  bool JudgeAttribute(const Result<bool>& has, const PathOf& path, Code code, const char* name);
+  bool JudgeSetId(const struct statx& info, const PathOf& path);
+  template <typename PathOf>
+  bool HasProc(const PathOf& path);
+  template <typename PathOf>
+  bool JudgeExpected(const Subject& subject, const PathOf& path);
+  template <typename PathOf>
+  bool JudgeNames(const Result<std::string>& names, mode_t mode, const PathOf& path);
   bool Add(Code code, std::string path, std::string detail);
 
   const int root_fd_;
@@ -66,7 +90,7 @@ class LinkNamer : public Visitor {
   LinkNamer(const LinkSets& links, FindingList& list) : links_(links), list_(list) {}
   bool Meet(const Met& met) override;
   bool Enter(int /*fd*/, const Whereabouts& /*where*/) override { return true; }
-  void Miss(Code /*code*/, std::string /*path*/, std::string /*detail*/) override {}
+  void Miss(Code code, std::string path, std::string detail) override;
 
  private:
   const LinkSets& links_;

@@ -27,11 +27,14 @@ void AddEntry(JsonText& json, const Report& report, const EntryReport& entry) {
   json.Close('}');
 }
 
-// What is amiss with the directory itself, which no entry can be mounted in spite of.
+// What is amiss with the directory itself, which no entry can be mounted in spite of; and how much
+// of what was found in it is not listed.
 void AddDirectory(JsonText& json, const Report& report) {
   json.Open('{').Key("directory").String(Printable(report.directory));
   json.Key("entry").String(".").Key("verdict").String(Name(report.standing));
-  json.Key("reason").String("").Key("note").String("about the directory itself").Key("notes");
+  json.Key("reason").String(report.reason).Key("note");
+  json.String(report.reason.empty() ? "about the directory itself" : report.failure);
+  json.Key("left_out").Unsigned(report.left_out).Key("notes");
   AddFindings(json, report.findings);
   json.Close('}');
 }
@@ -40,6 +43,7 @@ void AddReport(JsonText& json, const Report& report) {
   json.Open('{').Key("directory").String(Printable(report.directory));
   json.Key("resolved").String(Printable(report.resolved));
   json.Key("policy").String(Name(report.policy)).Key("verdict").String(Name(report.standing));
+  json.Key("reason").String(report.reason).Key("note").String(report.failure);
   json.Key("entries").Unsigned(report.looked_at).Key("left_out").Unsigned(report.left_out);
   json.Key("counts").Open('{');
   for (std::size_t i = 0; i < kCodes; ++i) {
@@ -62,7 +66,8 @@ std::string JsonOf(const std::vector<Report>& reports) {
       continue;
     }
     for (const EntryReport& entry : report.entries) AddEntry(json, report, entry);
-    if (!report.findings.empty()) AddDirectory(json, report);
+    if (!report.findings.empty() || !report.reason.empty() || report.left_out > 0)
+      AddDirectory(json, report);
   }
   json.Close(']');
   return json.text() + "\n";

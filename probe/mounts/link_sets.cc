@@ -5,11 +5,12 @@
 
 namespace taskcell::probe::audit {
 
-LinkSets::LinkSets(uint64_t seed, std::size_t max_inodes) : seed_(seed) {
-  // Inodes spread over the shards by a random key, so that none is full long before the others.
-  std::size_t each = max_inodes < kShards * 64 ? max_inodes : (max_inodes + kShards - 1) / kShards;
-  std::size_t count = max_inodes < kShards * 64 ? 1 : kShards;
-  for (std::size_t i = 0; i < count; ++i) shards_.push_back(std::make_unique<Shard>(each));
+LinkSets::LinkSets(uint64_t seed, std::size_t max_inodes) : seed_(seed), max_inodes_(max_inodes) {
+  // A random key spreads inodes over the shards. Few would be spread too unevenly.
+  const bool many = max_inodes >= kShards * kUneven;
+  const std::size_t each = many ? max_inodes / kShards + kUneven : max_inodes + 1;
+  for (std::size_t i = 0; i < (many ? kShards : 1); ++i)
+    shards_.push_back(std::make_unique<Shard>(each));
 }
 
 uint64_t LinkSets::KeyOf(const struct statx& info) const {
@@ -21,7 +22,11 @@ uint64_t LinkSets::Count(const struct statx& info) {
   Shard& shard = *shards_[key % shards_.size()];
   names_.fetch_add(1, std::memory_order_relaxed);
   std::scoped_lock lock(shard.mutex);
+  const std::size_t before = shard.table.open_inodes();
   shard.table.Meet(key, info.stx_nlink);
+  // Modulo the size of the type where it is one less.
+  const std::size_t open = open_inodes_ += shard.table.open_inodes() - before;
+  if (open > max_inodes_ || shard.table.is_over()) is_over_ = true;
   return key;
 }
 
@@ -36,21 +41,12 @@ void LinkSets::Keep(uint64_t key, std::string path, uint32_t links) {
   kept_.push_back({key, links, std::move(path)});
 }
 
-bool LinkSets::is_over() const {
-  for (const auto& shard : shards_) {
-    std::scoped_lock lock(shard->mutex);
-    if (shard->table.is_over()) return true;
-  }
-  return false;
-}
-
 void LinkSets::Judge(uint64_t key, std::string path, uint32_t links, FindingList& list) const {
   const Shard& shard = *shards_[key % shards_.size()];
   std::unique_lock lock(shard.mutex);
-  bool over = shard.table.is_over();
   bool open = shard.table.IsOpen(key);
   lock.unlock();
-  if (over)
+  if (is_over_)
     list.Add(Code::kHardLinkUnresolved, std::move(path),
              Text(links, " links; link set not resolved"));
   else if (open)

@@ -33,7 +33,8 @@ class LinkSets {
     Keep(key, path(), info.stx_nlink);
   }
 
-  bool is_over() const;
+  // More inodes than the bound were open at a time: no set is resolved then.
+  bool is_over() const { return is_over_; }
   uint64_t names() const { return names_; }
 
   // True when more files were met than were kept: then only a second walk can name them all, by
@@ -46,6 +47,7 @@ class LinkSets {
 
  private:
   static constexpr std::size_t kShards = 16;
+  static constexpr std::size_t kUneven = 1024;  // what a shard may get more than its share
   static constexpr std::size_t kMaxKept = 3000;
   static constexpr std::size_t kMaxKeptBytes = 256U << 10U;
 
@@ -65,6 +67,9 @@ class LinkSets {
   void Judge(uint64_t key, std::string path, uint32_t links, FindingList& list) const;
 
   const uint64_t seed_;
+  const std::size_t max_inodes_;
+  std::atomic<std::size_t> open_inodes_ = 0;
+  std::atomic<bool> is_over_ = false;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::atomic<uint64_t> names_ = 0;
   std::atomic<bool> files_are_over_ = false;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/base/unique_fd.h"
 
@@ -21,6 +22,12 @@ struct Identity {
   uint32_t changed_ns = 0;
 };
 
+// A directory above another, and nothing of how it is mounted: what shows it again is it.
+struct Ancestor {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+};
+
 // A directory whose entries are to be read, with all that is below.
 struct Task {
   UniqueFd fd;
@@ -28,6 +35,8 @@ struct Task {
   unsigned depth = 0;
   bool fine = true;
   Identity identity = {};
+  // Those above it, from the one audited down; only where other mounts are entered.
+  std::vector<Ancestor> above = {};
 };
 
 // Hands directories from the workers that find them to those that have none.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/base/error.h"
 #include "launcher/mounts/entry.h"
 #include "probe/mounts/findings.h"
 
@@ -17,6 +18,8 @@ enum class Standing : uint8_t {
   kUnknown,  // neither, but not all of it could be judged
 };
 std::string_view Name(Standing standing);  // "safe", "unsafe", "unknown"
+// What findings so many of each code make of it. Pure.
+Standing StandingOf(const std::array<uint64_t, kCodes>& counts, Policy policy);
 
 // One of the allowed entries of an agent directory.
 struct EntryReport {
@@ -40,6 +43,15 @@ struct Report {
   uint64_t looked_at = 0;  // entries
   uint64_t left_out = 0;   // findings that are counted but not kept
   bool abandoned = false;  // see WalkResult
+  // Where nothing of it could be looked at: "unreadable" or "wrong_kind", and why.
+  std::string reason = {};
+  std::string failure = {};
 };
+
+// True where all findings worse than a note were kept in `findings`. Pure.
+bool KnowsTheWorst(const Report& report);
+
+// What there is to report of a directory whose audit ended with that error. Pure.
+Report FailedReport(std::string directory, Policy policy, const Error& error);
 
 }  // namespace taskcell::probe::audit

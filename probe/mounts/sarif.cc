@@ -71,12 +71,32 @@ void AddResult(JsonText& json, const Report& report, const Finding& finding) {
   json.Close('}').Close('}').Close('}').Close(']').Close('}');
 }
 
+void AddNotification(JsonText& json, std::string_view level, std::string_view text) {
+  json.Open('{').Key("level").String(level);
+  AddText(json, "message", text);
+  json.Close('}');
+}
+
+// Why nothing of the directory could be looked at, or how much of it is not among the results.
+void AddNotifications(JsonText& json, const Report& report) {
+  if (report.reason.empty() && report.left_out == 0) return;
+  const std::string directory = Printable(report.directory);
+  json.Key("toolExecutionNotifications").Open('[');
+  if (!report.reason.empty()) AddNotification(json, "error", Text(directory, ": ", report.failure));
+  if (report.left_out > 0) {
+    AddNotification(json, "warning",
+                    Text(directory, ": ", report.left_out, " more findings are not listed"));
+  }
+  json.Close(']');
+}
+
 void AddRun(JsonText& json, const Report& report) {
   json.Open('{').Key("tool").Open('{').Key("driver").Open('{');
   json.Key("name").String("taskcell-probe").Key("version").String(TASKCELL_VERSION);
   AddRules(json, report.policy);
   json.Close('}').Close('}').Key("invocations").Open('[').Open('{');
   json.Key("executionSuccessful").Bool(report.standing != Standing::kUnknown);
+  AddNotifications(json, report);
   json.Close('}').Close(']').Key("results").Open('[');
   for (const Finding& finding : report.findings) AddResult(json, report, finding);
   for (const EntryReport& entry : report.entries) {

@@ -10,6 +10,7 @@ namespace taskcell::probe::audit {
 
 void SnapshotMeter::Count(const Met& met) {
   ++entries_;
+  if (S_ISLNK(met.info.stx_mode)) has_links_ = true;
   if (S_ISREG(met.info.stx_mode)) bytes_ += met.info.stx_size;
   if (!S_ISDIR(met.info.stx_mode)) return;
   // SKILLS and wiki themselves are level 1.

@@ -20,6 +20,9 @@ class SnapshotMeter {
   void Count(const Met& met);
   void Count(uint64_t bytes);  // one file of that size
 
+  // Whether symbolic links were among what was counted.
+  bool has_links() const { return has_links_; }
+
   // Which bound was passed; empty: none.
   std::string Excess() const;
 
@@ -38,6 +41,7 @@ class SnapshotMeter {
   std::atomic<uint64_t> entries_ = 0;
   std::atomic<uint64_t> looked_at_ = 0;
   std::atomic<bool> is_too_deep_ = false;
+  std::atomic<bool> has_links_ = false;
 };
 
 }  // namespace taskcell::probe::audit

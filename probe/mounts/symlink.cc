@@ -4,7 +4,8 @@
 #include <linux/magic.h>
 
 #include <cerrno>
-#include <vector>
+#include <climits>
+#include <string_view>
 
 #include "launcher/base/text.h"
 #include "launcher/base/unique_fd.h"
@@ -26,45 +27,44 @@ bool LeadsIntoProc(std::string_view target) {
   return target == "/proc" || target.starts_with("/proc/");
 }
 
+// A link, as WhereLinkLeads is given it.
+struct Link {
+  int root_fd;
+  const std::string& path;
+  int dir_fd;
+  const std::string& name;
+};
+
+// Its end. Where its path is longer than the kernel takes, what stays below its own directory is
+// found from there, which takes fewer descriptors.
+Result<UniqueFd> EndOf(const Link& link, uint64_t resolve) {
+  if (link.path.size() >= PATH_MAX) {
+    Result<UniqueFd> end = sys::OpenAt2(link.dir_fd, link.name, O_PATH, resolve);
+    if (end.ok() || end.error().err != EXDEV) return end;
+  }
+  return sys::OpenAt2(link.root_fd, link.path, O_PATH, resolve);
+}
+
 // Of what has no end but for a magic link in it: without the rule against those the kernel refuses
 // them as leading out.
-Leads InCircles(int root_fd, const std::string& path, std::string_view target) {
-  Result<UniqueFd> end = sys::OpenAt2(root_fd, path, O_PATH, RESOLVE_BENEATH);
+Leads InCircles(const Link& link, std::string_view target) {
+  Result<UniqueFd> end = EndOf(link, RESOLVE_BENEATH);
   if (!end.ok() && end.error().err == ELOOP)
     return {Code::kSymlinkUnresolved, Text(Shown(target), ": a loop, or too many links")};
   return {Code::kMagicLink, Text(Shown(target), ", by way of a magic link")};
 }
 
-// The path of `fd` below `root_fd`, or none where the kernel does not say.
-Result<std::string> PathBelow(int root_fd, int fd) {
-  std::string root = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", root_fd)));
-  std::string path = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", fd)));
-  if (root == "/") return path.substr(1);
-  if (path == root) return std::string();
-  if (!path.starts_with(root + "/")) return Error(Kind::kViolation, "it was moved", ESTALE);
-  return path.substr(root.size() + 1);
-}
-
-Leads Inside(int root_fd, int fd, std::string_view target,
-             const std::function<bool(std::string_view)>& may_lead_to) {
-  if (!may_lead_to) return {Code::kSymlinkInside, Shown(target)};
-  Result<std::string> below = PathBelow(root_fd, fd);
-  if (!below.ok()) return {Code::kSymlinkUnresolved, Shown(target)};
-  if (may_lead_to(below.value())) return {Code::kSymlinkInside, Shown(target)};
-  return {Code::kSymlinkEscapes, Text(Shown(target), ", which is not among the allowed entries")};
-}
-
 }  // namespace
 
-Leads WhereLinkLeads(int root_fd, const std::string& path, int dir_fd, const std::string& name,
-                     const std::function<bool(std::string_view)>& may_lead_to) {
+Leads WhereLinkLeads(int root_fd, const std::string& path, int dir_fd, const std::string& name) {
   Result<std::string> target = sys::ReadLink(dir_fd, name);
   if (!target.ok()) return {Code::kSymlinkUnresolved, "it could not be read"};
   Result<sys::FileSystem> on = sys::FileSystemOf(dir_fd);
   if (LeadsIntoProc(target.value()) || (on.ok() && on->type == PROC_SUPER_MAGIC))
     return {Code::kMagicLink, Shown(target.value())};
-  Result<UniqueFd> end = sys::OpenAt2(root_fd, path, O_PATH, kResolve);
-  if (end.ok()) return Inside(root_fd, end->get(), target.value(), may_lead_to);
+  const Link link{root_fd, path, dir_fd, name};
+  Result<UniqueFd> end = EndOf(link, kResolve);
+  if (end.ok()) return {Code::kSymlinkInside, Shown(target.value())};
   switch (end.error().err) {
     case ENOENT:
     case ENOTDIR:
@@ -72,7 +72,7 @@ Leads WhereLinkLeads(int root_fd, const std::string& path, int dir_fd, const std
     case EXDEV:
       return {Code::kSymlinkEscapes, Shown(target.value())};
     case ELOOP:
-      return InCircles(root_fd, path, target.value());
+      return InCircles(link, target.value());
     default:
       return {Code::kSymlinkUnresolved, Shown(target.value())};
   }

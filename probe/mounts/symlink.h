@@ -1,8 +1,6 @@
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 
 #include "probe/mounts/codes.h"
 
@@ -15,10 +13,9 @@ struct Leads {
 };
 
 // Follows the link `path` below the directory `root_fd`, never out of it and never through a link
-// of /proc, and opens nothing for reading. `name` is its name below `dir_fd`. Where
-// `may_lead_to` is given, an end inside counts as inside only when that says so of its path below
-// `root_fd`.
-Leads WhereLinkLeads(int root_fd, const std::string& path, int dir_fd, const std::string& name,
-                     const std::function<bool(std::string_view)>& may_lead_to = {});
+// of /proc, and opens nothing for reading. `name` is its name below `dir_fd`. A path of PATH_MAX
+// bytes or more is resolved one component at a time; where that takes more descriptors than there
+// are it is kSymlinkUnresolved.
+Leads WhereLinkLeads(int root_fd, const std::string& path, int dir_fd, const std::string& name);
 
 }  // namespace taskcell::probe::audit

@@ -46,7 +46,8 @@ class Table {
   std::string Build() {
     for (const Finding& finding : report_.findings) AddFinding(finding, "");
     for (const EntryReport& entry : report_.entries) AddEntry(entry);
-    if (dropped_ > 0) out_ += Text("... and ", dropped_, " more\n");
+    const uint64_t more = dropped_ + report_.left_out;
+    if (more > 0) out_ += Text("... and ", more, " more\n");
     AddMeanings();
     out_ += Summary();
     return std::move(out_);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -15,7 +16,7 @@ namespace taskcell::probe::audit {
 namespace {
 
 constexpr unsigned kCountBatch = 256;
-constexpr std::size_t kMaxHandedPath = 65536;
+constexpr std::size_t kMaxHandedBytes = 65536;  // of a task: its path, and what is above it
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
 
 // EACCES and the like: nothing is known of it; otherwise it is not what it was a moment ago.
@@ -78,6 +79,7 @@ void Worker::Begin(Task task) {
   }
   frames_.clear();
   base_depth_ = task.depth;
+  base_above_ = std::move(task.above);
   for (Slot& slot : slots_) slot.owner = kNobody;
   Push(std::move(task.fd), "", task.identity, task.fine);
 }
@@ -165,11 +167,36 @@ void Worker::MeetEntry(int dir_fd, const char* name) {
 
 // What is mounted below itself is met again and again.
 bool Worker::IsAbove(const struct statx& info) const {
-  Identity seen = IdentityOf(info);
-  for (const Frame& frame : frames_) {
-    if (frame.identity.inode == seen.inode && frame.identity.device == seen.device) return true;
-  }
-  return false;
+  const Identity seen = IdentityOf(info);
+  const auto is_it = [&seen](uint64_t device, uint64_t inode) {
+    return inode == seen.inode && device == seen.device;
+  };
+  return std::any_of(base_above_.begin(), base_above_.end(),
+                     [&is_it](const Ancestor& each) { return is_it(each.device, each.inode); }) ||
+         std::any_of(frames_.begin(), frames_.end(), [&is_it](const Frame& each) {
+           return is_it(each.identity.device, each.identity.inode);
+         });
+}
+
+// Only where what is met may be one of them: at a mount that is entered.
+std::vector<Ancestor> Worker::Above() const {
+  if (state_.crossing == mounts::Crossing::kNever) return {};
+  std::vector<Ancestor> above = base_above_;
+  above.reserve(above.size() + frames_.size());
+  for (const Frame& frame : frames_) above.push_back({frame.identity.device, frame.identity.inode});
+  return above;
+}
+
+// Gives the directory `fd` to a worker that has none; false where none wants one.
+bool Worker::HandOver(UniqueFd& fd, const char* name, const struct statx& info, bool fine) {
+  if (!state_.pool.wants()) return false;
+  std::string path = JoinPath(Directory(), name);
+  std::vector<Ancestor> above = Above();
+  if (path.size() + above.size() * sizeof(Ancestor) > kMaxHandedBytes) return false;
+  const unsigned depth = base_depth_ + static_cast<unsigned>(frames_.size());
+  state_.pool.Give(
+      {std::move(fd), std::move(path), depth, fine, IdentityOf(info), std::move(above)});
+  return true;
 }
 
 void Worker::EnterDirectory(int dir_fd, const char* name, const struct statx& info, bool fine) {
@@ -186,14 +213,8 @@ void Worker::EnterDirectory(int dir_fd, const char* name, const struct statx& in
                         opened.error().text);
     return;
   }
-  if (state_.pool.wants()) {
-    std::string path = JoinPath(Directory(), name);
-    if (path.size() <= kMaxHandedPath) {
-      state_.pool.Give({std::move(opened).value(), std::move(path), depth, fine, IdentityOf(info)});
-      return;
-    }
-  }
-  Push(std::move(opened).value(), name, IdentityOf(info), fine);
+  UniqueFd fd = std::move(opened).value();
+  if (!HandOver(fd, name, info, fine)) Push(std::move(fd), name, IdentityOf(info), fine);
 }
 
 void Worker::CheckUnchanged(int fd) {

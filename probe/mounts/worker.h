@@ -79,6 +79,8 @@ class Worker : private Whereabouts {
   void CheckUnchanged(int fd);
   bool Reopen(int child_fd);
   bool IsAbove(const struct statx& info) const;
+  bool HandOver(UniqueFd& fd, const char* name, const struct statx& info, bool fine);
+  std::vector<Ancestor> Above() const;
   void CountEntry();
   void FlushCount();
 
@@ -88,6 +90,7 @@ class Worker : private Whereabouts {
   std::vector<Frame> frames_;
   std::string path_;  // of the directory on top
   unsigned base_depth_ = 0;
+  std::vector<Ancestor> base_above_;  // of the task
   unsigned uncounted_ = 0;
   mutable std::mutex path_mutex_;  // path_, for Place
   std::atomic<uint64_t> steps_ = 0;

@@ -23,7 +23,7 @@ constexpr Feature kFeatures[] = {
     {"clone3", false, "", "processes are made by clone"},
     {"clone-into-cgroup", false, "", "a process moves itself into its cgroup"},
     {"pidfd", true, "", "a process is told by its number until it was waited for"},
-    {"close-range", true, "", ""},
+    {"close-range", true, "", "descriptors are closed one by one"},
     {"landlock", false, "", "a cell's other walls hold without it"},
     {"seccomp-filter", true, "", ""},
     {"seccomp-notify", false, "", ""},

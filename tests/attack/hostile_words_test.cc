@@ -19,6 +19,9 @@ const std::string kNames[] = {
     "two\nlines",
     "carriage\rreturn",
     "\x1b[2J\x1b]0;title\x07",
+    "in one character \xc2\x9b"
+    "2J\xc2\x9d"
+    "0;title\xc2\x9c",
     "not \xff\xfe utf-8",
     "over\xc0\xaflong",
     "-rf",
@@ -59,6 +62,7 @@ TEST_F(HostileWordsTest, AFileOfAnyNameIsMountedAtAPlaceOfThatName) {
     std::string text{std::istreambuf_iterator<char>(written), {}};
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
     EXPECT_EQ(text.find_first_of("\x1b\x07\xff"), std::string::npos);
+    EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos);
     EXPECT_TRUE(ParseJson(text).ok()) << text;
   }
   EXPECT_FALSE(fs::exists(scratch_ + "/canary"));
@@ -76,6 +80,7 @@ TEST_F(HostileWordsTest, ARefusedFileOfAnyNameIsToldInOneLine) {
     EXPECT_THAT(ran.err, HasSubstr("is a FIFO"));
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1);
     EXPECT_EQ(ran.err.find_first_of("\x1b\x07\xff\r"), std::string::npos);
+    EXPECT_EQ(ran.err.find("\xc2\x9b"), std::string::npos);
     ASSERT_EQ(::unlink(fifo.c_str()), 0);
   }
 }

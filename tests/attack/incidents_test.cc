@@ -2,6 +2,7 @@
 // taskcell-probe attack tries. A directory outside of the root must stay as it is in all of them.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -140,6 +141,65 @@ TEST_F(IncidentTest, CVE_2026_87766_NoMountPointIsFoundOrMadeThroughALinkAboveIt
       EXPECT_EQ(ran.status, 125);
       EXPECT_THAT(ran.err, HasSubstr("symbolic link"));
     }
+  }
+}
+
+// Every descriptor of a process that was started carelessly leads to the host's root.
+class LeakTest : public IncidentTest {
+ protected:
+  static constexpr int kFirst = 3;
+  static constexpr int kLast = 1023;
+
+  // In a working directory that is reached by one of them.
+  static RunOptions Leaking(const std::string& directory) {
+    RunOptions options;
+    options.in_child = [directory] {
+      struct rlimit limit = {};
+      if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(90);
+      limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, kLast + 1);
+      if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(91);
+      int root = ::open("/", O_RDONLY | O_DIRECTORY);  // NOLINT(android-cloexec-open): the leak
+      for (int fd = kFirst; fd <= kLast; ++fd) {
+        // NOLINTNEXTLINE(android-cloexec-dup2): the leak
+        if (::dup2(root, fd) != fd) ::_exit(92);
+      }
+      if (::chdir(directory.c_str()) != 0) ::_exit(93);
+    };
+    return options;
+  }
+};
+
+TEST_F(LeakTest, CVE_2024_21626_NoDescriptorAndNoWorkingDirectoryComesIn) {
+  // 3 is the listing itself.
+  const std::string look =
+      "import os; print(sorted(os.listdir('/proc/self/fd'), key=int)); print(os.getcwd())";
+  for (const char* directory : {"/proc/self/fd/7", "/proc/self/fd/7/../../.."}) {
+    SCOPED_TRACE(directory);
+    RunOptions as_user = Leaking(directory);
+    as_user.user = user_;
+    Outcome outside = test::Run({"/usr/bin/python3", "-c", look}, as_user);
+    EXPECT_THAT(outside.out, HasSubstr("'7', '8',")) << "control: " << outside.err;
+    EXPECT_THAT(outside.out, HasSubstr("'1022', '1023'"));
+    EXPECT_THAT(outside.out, testing::EndsWith("\n/\n"));
+    Outcome ran = Launch({"--", "/usr/bin/python3", "-c", look}, Leaking(directory));
+    EXPECT_EQ(ran.out, "['0', '1', '2', '3']\n/workspace\n") << ran.err;
+  }
+}
+
+TEST_F(LeakTest, CVE_2024_21626_NoWorkingDirectoryIsReachedByADescriptor) {
+  const RunOptions leaking = Leaking("/");
+  const Outcome control = Launch({"--chdir=/proc/self/attr", "--", "/bin/true"}, leaking);
+  EXPECT_EQ(control.status, 0) << control.err;
+  std::vector<std::string> directories = {"/proc/self/fd/7/../../..", "/proc/self/fd/1023"};
+  constexpr int kPastInits = 16;  // init has some open while it goes there
+  for (int fd = 0; fd <= kPastInits; ++fd) directories.push_back(Text("/proc/self/fd/", fd));
+  directories.insert(directories.end(), {"/proc/self/fd/7/etc", "/proc/1/fd/7", "/proc/1/cwd"});
+  for (const std::string& directory : directories) {
+    SCOPED_TRACE(directory);
+    const Outcome ran = Launch({"--chdir=" + directory, "--", "/bin/echo", "ran"}, leaking);
+    EXPECT_EQ(ran.status, 125) << ran.err;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("'" + directory + "'"));
   }
 }
 

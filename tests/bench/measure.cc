@@ -35,6 +35,7 @@ constexpr int kLeftBehindWaitMs = 10;
       ::_exit(kFailed);
   }
   if (error_fd >= 0 && (::dup2(error_fd, 1) < 0 || ::dup2(error_fd, 2) < 0)) ::_exit(kFailed);
+  if (contender.prepare && !contender.prepare()) ::_exit(kFailed);
   if (contender.body) ::_exit(contender.body());
   std::vector<char*> arguments;
   for (const std::string& each : contender.argv)
@@ -138,6 +139,18 @@ std::optional<uint64_t> HighWater(pid_t pid) {
   return std::nullopt;
 }
 
+// Of the largest of the processes named `comm` among `parent` and its descendants.
+std::optional<uint64_t> LargestHighWater(pid_t parent, const std::string& comm, int depth = 0) {
+  std::string own;
+  std::getline(std::ifstream(Text("/proc/", parent, "/comm")), own);
+  std::optional<uint64_t> largest = own == comm ? HighWater(parent) : std::nullopt;
+  if (depth == 8) return largest;
+  std::ifstream children(Text("/proc/", parent, "/task/", parent, "/children"));
+  for (pid_t child = 0; children >> child;)
+    largest = std::max(largest, LargestHighWater(child, comm, depth + 1));
+  return largest;
+}
+
 std::optional<Resident> ResidentNow(pid_t pid) {
   std::ifstream rollup(Text("/proc/", pid, "/smaps_rollup"));
   std::map<std::string, uint64_t> sizes;
@@ -189,8 +202,7 @@ std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const 
   if (child == 0) Become(contender, user, Nowhere());
   std::optional<uint64_t> largest;
   for (int waited_ms = 0; waited_ms < kResidentWaitMs; ++waited_ms) {
-    pid_t pid = FindDescendant(child, comm);
-    if (pid != 0) largest = std::max(largest, HighWater(pid));
+    largest = std::max(largest, LargestHighWater(child, comm));
     if (::waitpid(child, nullptr, WNOHANG) == child) return largest;
     ::usleep(1000);
   }

@@ -14,8 +14,9 @@ namespace taskcell::bench {
 struct Contender {
   std::string name;
   std::vector<std::string> argv;
-  bool as_root = false;       // else as the unprivileged user
-  std::function<int()> body;  // runs in the child in place of argv; its status
+  bool as_root = false;                // else as the unprivileged user
+  std::function<int()> body;           // runs in the child in place of argv; its status
+  std::function<bool()> prepare = {};  // runs in the child before argv; false where it failed
 };
 
 struct Ids {
@@ -43,7 +44,7 @@ std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds
 // System calls of one run and of all it starts; nullopt when it failed, and for a body.
 std::optional<uint64_t> CountCalls(const Contender& contender, Ids user);
 
-// Largest resident set in KiB of the process named `comm` while the contender runs; nullopt when
+// Largest resident set in KiB of any process named `comm` while the contender runs; nullopt when
 // none was seen.
 std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const std::string& comm);
 

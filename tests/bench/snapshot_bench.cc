@@ -75,8 +75,8 @@ Took Measure(const std::string& launcher, const std::string& top, bool reused) {
   UniqueFd store = sys::Open(top + "/store", O_RDONLY | O_DIRECTORY).value();
   UniqueFd agent = sys::Open(top + "/agent", O_RDONLY | O_DIRECTORY).value();
   const Took begun = {Now(), CpuTime()};
-  Result<mounts::StoredSnapshot> taken = mounts::TakeInTime(
-      launcher, {store.get(), top + "/store"}, agent.get(), mounts::Subtree::kPrune, {});
+  Result<mounts::StoredSnapshot> taken = mounts::SnapshotTaker(launcher).Take(
+      {store.get(), top + "/store"}, agent.get(), mounts::Subtree::kPrune, {});
   const Took took = {Now() - begun.wall, CpuTime() - begun.cpu};
   if (!taken.ok() || taken->is_reused() != reused || !taken->Release(true).ok()) return {};
   return took;
@@ -93,8 +93,8 @@ int Main(const std::string& launcher, const std::string& top, int rounds) {
     std::vector<double> wall;
     std::vector<double> cpu;
   };
-  std::array<Row, 2> rows = {
-      {{"one file changed: copied", {}, {}}, {"nothing changed: used again", {}, {}}}};
+  std::array<Row, 2> rows = {{{"one file changed since the last: all are copied", {}, {}},
+                              {"nothing changed since the last: it is used again", {}, {}}}};
   for (int round = 0; round < rounds; ++round) {
     if (!Write(FileName(top, round % kFiles), static_cast<char>('b' + round % 24))) return 1;
     (void)::usleep(kSettleUs);
@@ -108,10 +108,13 @@ int Main(const std::string& launcher, const std::string& top, int rounds) {
       rows[row].cpu.push_back(took.cpu);
     }
   }
-  std::printf("\nsnapshot of %d files, %zu KiB; medians of %d rounds\n%-36s %9s %9s\n", kFiles,
-              kFiles * kBytes / 1024, rounds, "", "wall ms", "cpu ms");
+  // As a table for a Markdown page.
+  std::printf(
+      "\n| snapshot of %d files, %zu KiB, medians of %d rounds | wall ms | cpu ms |\n"
+      "|---|---|---|\n",
+      kFiles, kFiles * kBytes / 1024, rounds);
   for (const Row& row : rows)
-    std::printf("%-36s %9.1f %9.1f\n", row.name, Percentile(row.wall, 0.5),
+    std::printf("| %s | %.1f | %.1f |\n", row.name, Percentile(row.wall, 0.5),
                 Percentile(row.cpu, 0.5));
   return 0;
 }

@@ -1,16 +1,20 @@
 // How long it takes to start /bin/true in a cell and be rid of it, side by side with what people
-// use today. Usage: taskcell-bench BIN_DIR USER ROOTFS BUNDLE [ROUNDS]; started by ./dev bench as
-// root.
+// use today. Usage: taskcell-bench [--starts] BIN_DIR USER WORK ROUNDS [SOCKET IMAGE]; started as
+// root by ./dev bench.
+//   --starts  the starts alone, in few rounds: where a clock tells little
 //   BIN_DIR   taskcell-launch and taskcell-init, where USER may execute them
 //   USER      the unprivileged user with delegated cgroups
-//   ROOTFS    a directory with /bin/true, /bin/sleep and what they need
-//   BUNDLE    an OCI bundle for runc with the same root and limits
+//   WORK      what tests/support/bench_ground.sh makes, and homes for the tasks
 #include <pwd.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "launcher/base/text.h"
 #include "tests/bench/engine_calls.h"
@@ -20,6 +24,7 @@ namespace taskcell::bench {
 namespace {
 
 constexpr int kFewestRounds = 50;
+constexpr int kFewestIndicative = 3;
 constexpr int kLiveRounds = 10;  // each takes about a second
 
 struct Setting {
@@ -29,6 +34,7 @@ struct Setting {
   std::string home;
   Ids user;
   int rounds = 0;
+  bool starts_only = false;
   std::string socket;  // empty: no engine
   std::string image;
 };
@@ -101,6 +107,35 @@ void PrintTimes(const std::vector<Contender>& contenders, const std::vector<Timi
         comparable ? Ratio(own.wall_us, base.wall_us).c_str() : "-", Percentile(own.cpu_us, 0.5),
         comparable ? Ratio(own.cpu_us, base.cpu_us).c_str() : "-",
         calls ? Text(*calls).c_str() : "-");
+  }
+}
+
+// A row of README's table, and whose median its own is compared with.
+struct StartRow {
+  Contender contender;
+  std::size_t baseline;
+};
+
+// As README has it, to be pasted there: medians and percentiles in milliseconds, the ratio of the
+// medians, the system calls of one start and of all it starts.
+void PrintStartTable(const std::vector<StartRow>& rows, const std::vector<Timing>& timings,
+                     Ids user) {
+  constexpr double kUsPerMs = 1000;
+  std::printf("| | median | 95 %% | to bwrap | processor time | system calls |\n");
+  std::printf("|---|---|---|---|---|---|\n");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Timing& own = timings[i];
+    if (!own.failure.empty()) {
+      std::printf("| %s | not measured: %s | | | | |\n", rows[i].contender.name.c_str(),
+                  own.failure.c_str());
+      continue;
+    }
+    const Timing& base = timings[rows[i].baseline];
+    std::optional<uint64_t> calls = CountCalls(rows[i].contender, user);
+    std::printf("| %s | %.1f ms | %.1f ms | %s | %.1f ms | %s |\n", rows[i].contender.name.c_str(),
+                Percentile(own.wall_us, 0.5) / kUsPerMs, Percentile(own.wall_us, 0.95) / kUsPerMs,
+                base.failure.empty() ? Ratio(own.wall_us, base.wall_us).c_str() : "-",
+                Percentile(own.cpu_us, 0.5) / kUsPerMs, calls ? Text(*calls).c_str() : "-");
   }
 }
 
@@ -204,42 +239,89 @@ void PrintSizes(const Setting& setting) {
   }
 }
 
-int Bench(const Setting& setting) {
+// crun takes no host that has both versions of cgroups, for the mount of the newer alone: where it
+// is not in sight crun sets its limits on the others. In a mount namespace of its own.
+bool HideUnifiedBesideV1() {
+  constexpr char kUnified[] = "/sys/fs/cgroup/unified";
+  constexpr long kCgroup2 = 0x63677270;
+  struct statfs info = {};
+  if (::statfs(kUnified, &info) != 0 || info.f_type != kCgroup2) return true;
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::umount2(kUnified, MNT_DETACH) == 0;
+}
+
+// Where among the starts each is that others are compared with.
+constexpr std::size_t kFloor = 1;
+constexpr std::size_t kBwrapRootfs = 2;
+constexpr std::size_t kLaunchRootfs = 3;
+constexpr std::size_t kBwrapHost = 5;
+constexpr std::size_t kRunc = 7;
+constexpr std::size_t kCrun = 8;
+
+std::vector<StartRow> Starts(const Setting& setting) {
   const Argv kTrue = {"/bin/true"};
+  const Argv kRootfs = {"--rootfs", setting.rootfs};
+  auto row = [](const char* name, Argv argv, std::size_t baseline, bool as_root = false) {
+    return StartRow{{name, std::move(argv), as_root, {}, {}}, baseline};
+  };
+  return {
+      row("fork and exec alone", kTrue, kBwrapRootfs),
+      row("the floor: the same namespaces, a bind, proc, exec, nothing else",
+          {setting.work + "/floor", setting.rootfs, "/bin/true"}, kBwrapRootfs),
+      row("`bwrap --unshare-all`, a root directory", Concat(BwrapRootfs(setting), kTrue),
+          kBwrapRootfs),
+      row("`taskcell-launch`, all limits, the same directory", Launch(setting, kRootfs, kTrue),
+          kBwrapRootfs),
+      row("the same with a subordinate id (newuidmap)",
+          Launch(setting, Concat({"--userns=subids"}, kRootfs), kTrue), kBwrapRootfs),
+      row("`bwrap --unshare-all`, the host's /usr", Concat(BwrapHostRoot(), kTrue), kBwrapHost),
+      row("`taskcell-launch`, all limits, the host's /usr", Launch(setting, {"--host-root"}, kTrue),
+          kBwrapHost),
+      row("`runc run`, the same limits, as root",
+          {"runc", "run", "--bundle", setting.work + "/bundle", "taskcell-bench"}, kBwrapRootfs,
+          true),
+      {{"`crun run`, the same limits, as root",
+        {"crun", "run", "--bundle", setting.work + "/bundle", "taskcell-bench"},
+        true,
+        {},
+        HideUnifiedBesideV1},
+       kBwrapRootfs},
+  };
+}
+
+// Starts of /bin/true.
+void BenchStarts(const Setting& setting) {
+  const std::vector<StartRow> rows = Starts(setting);
+  std::vector<Contender> contenders;
+  for (const StartRow& each : rows) contenders.push_back(each.contender);
+  std::printf("%d rounds, interleaved; to the bwrap with the same root:\n\n", setting.rounds);
+  const std::vector<Timing> timings = Compare(contenders, setting.rounds, setting.user);
+  PrintStartTable(rows, timings, setting.user);
+  if (setting.starts_only) return;
+  PrintGoals(timings[kLaunchRootfs], {{"the floor", timings[kFloor], 1.7},
+                                      {"bwrap --unshare-all", timings[kBwrapRootfs], 1.1},
+                                      {"runc run", timings[kRunc], 0.2},
+                                      {"crun run", timings[kCrun], 0.2}});
+  PrintCrowds(setting, timings[kLaunchRootfs]);
+  PrintSizes(setting);
+}
+
+// What takes longer by far, in fewer rounds and not among the starts, which would find their caches
+// emptied by it.
+void BenchWhole(const Setting& setting) {
+  constexpr int kShare = 5;
+  const int rounds = setting.rounds / kShare;
   std::vector<Contender> contenders = {
-      {"fork + exec", kTrue, false, {}},
-      {"the floor: namespaces, bind, proc, exec",
-       {setting.work + "/floor", setting.rootfs, "/bin/true"},
+      {"taskcell-launch, host root, /bin/true",
+       Launch(setting, {"--host-root"}, {"/bin/true"}),
        false,
-       {}},
-      {"bwrap --unshare-all, rootfs", Concat(BwrapRootfs(setting), kTrue), false, {}},
-      {"taskcell-launch, all limits, rootfs",
-       Launch(setting, {"--rootfs", setting.rootfs}, kTrue),
-       false,
-       {}},
-      {"bwrap --unshare-all, host root", Concat(BwrapHostRoot(), kTrue), false, {}},
-      {"taskcell-launch, all limits, host root",
-       Launch(setting, {"--host-root"}, kTrue),
-       false,
-       {}},
-      {"runc run, limits, rootfs (as root)",
-       {"runc", "run", "--bundle", setting.work + "/bundle", "taskcell-bench"},
-       true,
        {}},
       {"taskcell run, native, one model call", Task(setting, "native"), false, {}},
-      {"taskcell-launch, subordinate id, rootfs",
-       Launch(setting, {"--userns=subids", "--rootfs", setting.rootfs}, kTrue),
-       false,
-       {}},
+      {"podman info", {"/usr/bin/env", "HOME=" + setting.home, "podman", "info"}, false, {}},
+      {"taskcell-probe", {setting.bin + "/taskcell-probe", "--quiet"}, false, {}},
   };
-  // Each ratio is to the contender at that index: bwrap to the floor; the launcher and runc to
-  // bwrap with the same root; a task to what its engine needs for /bin/true.
-  std::vector<std::size_t> baseline = {0, 0, 1, 2, 1, 4, 2, 5, 2};
-  const std::size_t probe = contenders.size();
-  contenders.push_back(
-      {"podman info", {"/usr/bin/env", "HOME=" + setting.home, "podman", "info"}, false, {}});
-  contenders.push_back({"taskcell-probe", {setting.bin + "/taskcell-probe", "--quiet"}, false, {}});
-  baseline.insert(baseline.end(), {0, probe});
+  std::vector<std::size_t> baseline = {0, 0, 2, 2};
   if (!setting.socket.empty()) {
     const std::size_t docker = contenders.size();
     contenders.push_back({"docker: create, start, wait, remove", {}, true, [&setting] {
@@ -247,33 +329,32 @@ int Bench(const Setting& setting) {
                           }});
     contenders.push_back(
         {"taskcell run, docker, one model call", Task(setting, "docker"), false, {}});
-    baseline.insert(baseline.end(), {2, docker});
+    baseline.insert(baseline.end(), {docker, docker});
   }
   std::printf(
-      "%d rounds, interleaved. Ratio: bwrap to the floor; launch, runc and docker to bwrap\n"
-      "(same root where it has one); a task to its engine's /bin/true; the probe to podman "
+      "\n%d rounds, interleaved. Ratio: a task to its engine's /bin/true, the probe to podman "
       "info\n\n",
-      setting.rounds);
-  std::vector<Timing> timings = Compare(contenders, setting.rounds, setting.user);
+      rounds);
+  std::vector<Timing> timings = Compare(contenders, rounds, setting.user);
   PrintTimes(contenders, timings, baseline, setting.user);
-  PrintGoals(timings[3], {{"the floor", timings[1], 1.7},
-                          {"bwrap --unshare-all", timings[2], 1.1},
-                          {"runc run", timings[6], 0.2}});
-  PrintCrowds(setting, timings[3]);
-  PrintProbeGoals(setting, timings[probe], timings[probe + 1]);
-  PrintSizes(setting);
-  return 0;
+  PrintProbeGoals(setting, timings[2], timings[3]);
 }
 
 }  // namespace
 }  // namespace taskcell::bench
 
 int main(int argc, char** argv) {
+  taskcell::bench::Setting setting;
+  setting.starts_only = argc > 1 && std::string_view(argv[1]) == "--starts";
+  if (setting.starts_only) {
+    ++argv;
+    --argc;
+  }
   if (argc != 5 && argc != 7) {
-    std::fprintf(stderr, "usage: taskcell-bench BIN_DIR USER WORK ROUNDS [SOCKET IMAGE]\n");
+    std::fprintf(stderr,
+                 "usage: taskcell-bench [--starts] BIN_DIR USER WORK ROUNDS [SOCKET IMAGE]\n");
     return 2;
   }
-  taskcell::bench::Setting setting;
   setting.bin = argv[1];
   setting.work = argv[3];
   setting.rootfs = setting.work + "/rootfs";
@@ -289,9 +370,14 @@ int main(int argc, char** argv) {
   }
   setting.home = user->pw_dir;
   setting.user = {user->pw_uid, user->pw_gid};
-  if (setting.rounds < taskcell::bench::kFewestRounds) {
-    std::fprintf(stderr, "taskcell-bench: at least %d rounds\n", taskcell::bench::kFewestRounds);
+  const int fewest =
+      setting.starts_only ? taskcell::bench::kFewestIndicative : taskcell::bench::kFewestRounds;
+  if (setting.rounds < fewest) {
+    std::fprintf(stderr, "taskcell-bench: at least %d rounds\n", fewest);
     return 2;
   }
-  return taskcell::bench::Bench(setting);
+  (void)std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each part as soon as it is measured
+  taskcell::bench::BenchStarts(setting);
+  if (!setting.starts_only) taskcell::bench::BenchWhole(setting);
+  return 0;
 }

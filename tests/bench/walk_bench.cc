@@ -1,6 +1,7 @@
 // How fast taskcell-probe mounts looks at a million files in the cache, beside GNU find and beside
-// the least that any program could do. Usage: taskcell-bench-walk BIN_DIR DIR [FILES [ROUNDS]];
-// makes the tree in DIR, which must not exist, and leaves it.
+// the least that any program could do, and what it needs for half a million files whose other names
+// are elsewhere. Usage: taskcell-bench-walk BIN_DIR DIR [FILES [ROUNDS]]; makes the trees in DIR,
+// which must not exist, and leaves them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +31,17 @@ bool MakeTree(const std::string& top, unsigned files) {
   return true;
 }
 
+// Half as many files as in a tree of MakeTree, each with another name in `others`.
+bool MakeLinkedTree(const std::string& top, const std::string& others, unsigned files) {
+  if (!MakeTree(top, files / 2) || ::mkdir(others.c_str(), 0755) != 0) return false;
+  for (unsigned made = 0; made < files / 2; ++made) {
+    const std::string path =
+        Text(top, "/d", made / kFilesADirectory, "/file-", made % kFilesADirectory, ".txt");
+    if (::link(path.c_str(), Text(others, "/", made).c_str()) != 0) return false;
+  }
+  return true;
+}
+
 struct Row {
   Contender contender;
   std::string comm;   // whose memory is looked at
@@ -40,20 +52,20 @@ std::vector<Row> Rows(const std::string& bin, const std::string& tree) {
   std::vector<Row> rows;
   for (const char* threads : {"1", "2", "4"}) {
     std::size_t floor = rows.size();
-    rows.push_back({{Text("floor, threads: ", threads),
+    rows.push_back({{Text("bare program, threads: ", threads),
                      {bin + "/../tests/taskcell-bench-walk-floor", tree, threads},
                      true,
                      {}},
                     "taskcell-bench-",
                     floor});
-    rows.push_back({{Text("taskcell-probe mounts, threads: ", threads),
+    rows.push_back({{Text("`taskcell-probe mounts --threads ", threads, "`"),
                      {bin + "/taskcell-probe", "mounts", "--threads", threads, tree},
                      true,
                      {}},
                     "taskcell-probe",
                     floor});
   }
-  rows.push_back({{"find -xdev -type f -links +1",
+  rows.push_back({{"`find DIR -xdev -type f -links +1`",
                    {"find", tree, "-xdev", "-type", "f", "-links", "+1"},
                    true,
                    {}},
@@ -62,31 +74,52 @@ std::vector<Row> Rows(const std::string& bin, const std::string& tree) {
   return rows;
 }
 
-int Main(const std::string& bin, const std::string& tree, unsigned files, int rounds) {
-  if (!MakeTree(tree, files)) {
-    std::perror(tree.c_str());
+// The audit's peak with a tree of linked files.
+void ShowLinked(const std::string& bin, const std::string& tree, unsigned files) {
+  for (const char* threads : {"1", "2", "4"}) {
+    const Contender audit = {Text("`taskcell-probe mounts --threads ", threads, "`, ", files / 2,
+                                  " files with another name elsewhere"),
+                             {"/bin/sh", "-c", "\"$@\" >/dev/null; [ $? = 1 ]", "sh",
+                              bin + "/taskcell-probe", "mounts", "--threads", threads, tree},
+                             true,
+                             {}};
+    std::printf(
+        "| %s | | | | %llu |\n", audit.name.c_str(),
+        static_cast<unsigned long long>(ResidentKiB(audit, {}, "taskcell-probe").value_or(0)));
+  }
+}
+
+int Main(const std::string& bin, const std::string& top, unsigned files, int rounds) {
+  const std::string tree = top + "/tree";
+  const std::string linked = top + "/linked";
+  if (::mkdir(top.c_str(), 0755) != 0 || !MakeTree(tree, files) ||
+      !MakeLinkedTree(linked, top + "/others", files)) {
+    std::perror(top.c_str());
     return 1;
   }
   const std::vector<Row> rows = Rows(bin, tree);
   std::vector<Contender> contenders;
   for (const Row& row : rows) contenders.push_back(row.contender);
   std::vector<Timing> timings = Compare(contenders, rounds, {});
-  std::printf("\n%u files in directories of %u, in the cache; medians of %d rounds\n", files,
-              kFilesADirectory, rounds);
-  std::printf("%-36s %9s %9s %9s %12s\n", "", "wall ms", "to floor", "cpu ms", "resident KiB");
+  // As a table for a Markdown page.
+  std::printf(
+      "\n| %u files in the cache, medians of %d rounds | wall ms | to the bare program | "
+      "cpu ms | resident KiB |\n|---|---|---|---|---|\n",
+      files, rounds);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!timings[i].failure.empty()) {
-      std::printf("%-36s %s\n", contenders[i].name.c_str(), timings[i].failure.c_str());
+      std::printf("| %s | %s | | | |\n", contenders[i].name.c_str(), timings[i].failure.c_str());
       continue;
     }
     double wall = Percentile(timings[i].wall_us, 0.5);
     const Timing& floor = timings[rows[i].floor];
     double ratio = floor.failure.empty() ? wall / Percentile(floor.wall_us, 0.5) : 0;
     std::printf(
-        "%-36s %9.0f %9.2f %9.0f %12llu\n", contenders[i].name.c_str(), wall / 1000, ratio,
+        "| %s | %.0f | %.2f | %.0f | %llu |\n", contenders[i].name.c_str(), wall / 1000, ratio,
         Percentile(timings[i].cpu_us, 0.5) / 1000,
         static_cast<unsigned long long>(ResidentKiB(contenders[i], {}, rows[i].comm).value_or(0)));
   }
+  ShowLinked(bin, linked, files);
   return 0;
 }
 

@@ -63,6 +63,8 @@ std::vector<Lack> EveryLack() {
        {{SYS_landlock_create_ruleset, ENOSYS},
         {SYS_landlock_add_rule, ENOSYS},
         {SYS_landlock_restrict_self, ENOSYS}}},
+      {"CloseRange", {{SYS_close_range, ENOSYS}}},
+      {"CloexecOfCloseRange", {{SYS_close_range, EINVAL}}},
       // Only on the unified hierarchy are cells born in their cgroup.
       {"CloneIntoCgroup", {{SYS_clone3, E2BIG, 1, kWithCgroup}}},
   };
@@ -73,6 +75,17 @@ std::vector<Lack> EveryLack() {
     for (SyscallFault& fault : forbidden.faults) fault.err = EPERM;
     lacks.push_back(std::move(forbidden));
   }
+  Lack all{"Everything", {}};
+  for (const Feature& feature : features) {
+    for (const SyscallFault& fault : feature.calls) {
+      // One fault a call: clone3 is not there at all, and so is close_range.
+      const bool is_known =
+          std::any_of(all.faults.begin(), all.faults.end(),
+                      [&](const SyscallFault& each) { return each.number == fault.number; });
+      if (!is_known) all.faults.push_back(fault);
+    }
+  }
+  lacks.push_back(std::move(all));
   return lacks;
 }
 
@@ -126,6 +139,28 @@ TEST_F(DegradedNativeTest, NamespacesThatAreForbiddenAreNamedWhicheverCallMakesT
   EXPECT_EQ(ran.out, "");
 }
 
+// As a kernel before 5.6 answers. The cgroup namespace is then made alone; only that this kernel
+// does have time namespaces, and the cell none of its own, keeps it from being taken for such a
+// kernel's.
+TEST_F(DegradedNativeTest, WhereNoTimeNamespaceIsMadeTheCgroupNamespaceIsAllTheSame) {
+  TASKCELL_REQUIRE(::access("/proc/self/ns/time", F_OK) == 0,
+                   "needs a kernel with time namespaces");
+  const SyscallFault no_time{SYS_unshare, EINVAL, 0, CLONE_NEWCGROUP | CLONE_NEWTIME};
+  Outcome ran = Without({no_time});
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("namespace.time"));
+  EXPECT_THAT(ran.err, testing::Not(HasSubstr("unshare")));
+  EXPECT_THAT(ran.err, testing::Not(HasSubstr("namespace.cgroup")));
+  Outcome none_left = Without({{SYS_unshare, ENOSPC, 0, CLONE_NEWCGROUP | CLONE_NEWTIME}});
+  EXPECT_EQ(none_left.status, 125);
+  EXPECT_THAT(none_left.err, HasSubstr("no more namespaces can be made"));
+  EXPECT_THAT(none_left.err, testing::Not(HasSubstr("No space"))) << "it is no disk that is full";
+  Outcome neither = Without({no_time, {SYS_unshare, EINVAL, 0, CLONE_NEWCGROUP}});
+  EXPECT_EQ(neither.status, 125);
+  EXPECT_THAT(neither.err, HasSubstr("stage 'cgroup'"));
+}
+
 // Not switched on at boot.
 TEST_F(DegradedNativeTest, WithoutLandlockTheCellRunsAndItsOtherWallsHold) {
   Outcome ran = Without({{SYS_landlock_create_ruleset, EOPNOTSUPP}});
@@ -161,7 +196,7 @@ TEST_F(DegradedNativeTest, WithoutSignalsByPidfdAProgramIsStillEndedInTime) {
     options.in_child = [err] {
       if (!InstallFaults({{SYS_pidfd_send_signal, err}})) ::_exit(90);
     };
-    Outcome ran = Launch({"--timeout=200ms", "--kill-after=100ms", "--", "/bin/sh", "-c",
+    Outcome ran = Launch({"--timeout=3s", "--kill-after=100ms", "--", "/bin/sh", "-c",
                           "trap '' TERM; echo ran; sleep 1000"},
                          options);
     EXPECT_EQ(ran.status, 124) << ran.err;

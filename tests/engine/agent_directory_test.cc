@@ -17,6 +17,7 @@
 #include "launcher/base/text.h"
 #include "tests/engine/task_fixture.h"
 #include "tests/race/swapper.h"
+#include "tests/support/hung_files.h"
 #include "tests/support/without_openat2.h"
 
 namespace taskcell::test {
@@ -85,6 +86,42 @@ TEST_F(AgentDirectoryTest, ALinkedCanaryReachesNeitherTheCellNorTheProvider) {
   }
 }
 
+// Neither its own directory nor another agent's keeps a task, or a look at the configuration, from
+// coming to its end.
+TEST_F(AgentDirectoryTest, AFileSystemThatHangsHoldsNoTaskAndNoDoctor) {
+  TASKCELL_REQUIRE(HasFuse(), kNeedsFuse);
+  fs::create_directories(AgentFile("../hung"));
+  GiveHomeToUser();
+  gateway::ProviderProcess provider = MakeProvider(Read({"SOUL.md"}));
+  ASSERT_TRUE(provider.IsUp());
+  struct Row {
+    const char* place;
+    HungFiles::Answers answers;
+    std::string code;
+  };
+  for (const Row& row : {Row{"../hung", HungFiles::Answers::kNothing, "ok"},
+                         Row{"", HungFiles::Answers::kNothing, "agent_dir_unmountable"},
+                         Row{"", HungFiles::Answers::kRoot, "invalid_config"}}) {
+    EXPECT_EQ(InChild([&] {
+                if (!EnterOwnMounts()) return 90;
+                const HungFiles hung(AgentFile(row.place), row.answers);
+                if (!hung.mounted()) return 91;
+                const Outcome run = RunClient(provider.Url("/v1"), {"--json"});
+                const Json answer = Json::parse(run.out, nullptr, false);
+                EXPECT_EQ(answer.value("code", ""), row.code) << run.out << run.err;
+                RunOptions as_user;
+                as_user.user = user_;
+                const Outcome doctor =
+                    test::Run({Program("taskcell"), "doctor", "--home", path_ + "/home"}, as_user);
+                EXPECT_FALSE(doctor.timed_out) << doctor.out;
+                EXPECT_THAT(doctor.out, HasSubstr("it was not read within"));
+                return HasFailure() ? 1 : 0;
+              }),
+              0)
+        << row.code;
+  }
+}
+
 // One way to change the agent directory while tasks are made of it.
 struct Attack {
   const char* name;
@@ -104,7 +141,7 @@ class AgentDirectoryRaceTest : public AgentDirectoryTest,
     const char* rounds = ::getenv("TASKCELL_RACE_ROUNDS");
     if (rounds != nullptr) return std::atoi(rounds);
     if (IsWithoutOpenat2()) return 10;
-    return std::string_view(TASK_ENGINE) == "docker" ? 10 : 85;
+    return std::string_view(TASK_ENGINE) == "docker" ? 10 : 72;
   }
 
   // The exit status of a child.
@@ -181,6 +218,14 @@ std::function<void()> AddLinks(const std::string& outside) {
   };
 }
 
+// One that is shown, since it stays inside, for one that does not.
+std::function<void()> FlipALink(const std::string& outside) {
+  const std::string link = outside + "/home/agents/a1/wiki/link";
+  fs::create_symlink("page", link);
+  EXPECT_EQ(::lchown(link.c_str(), kAttacker, kAttacker), 0);
+  return Exchange("wiki/link", "traps/link");
+}
+
 std::function<void()> MountOver(const std::string& outside) {
   return [key = outside + "/key", directory = outside + "/outside"] {
     (void)::mount(key.c_str(), "SOUL.md", nullptr, MS_BIND, nullptr);
@@ -217,6 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
                            [](const std::string&) { return Exchange("SOUL.md", "traps/hard"); }},
                     Attack{"ExchangeOfADirectory", false, {}, false, ExchangeADirectory},
                     Attack{"LinksAddedAllTheTime", false, {}, true, AddLinks},
+                    Attack{"FlipsOfALink", false, {}, true, FlipALink},
                     Attack{"MountsOnTop", true, {}, false, MountOver},
                     Attack{"ExchangeOfTheWay",
                            true,

@@ -27,9 +27,9 @@ TEST_P(HostileImageTest, IsThePlannedCellOrNone) {
   auto made = Make(AgentPlan());
   if (!made.ok()) {
     EXPECT_FALSE(image.is_cell) << made.error().text;
-    EXPECT_TRUE(made.error().code == "cell_mismatch" ||
-                made.error().code == "container_create_failed" ||
-                made.error().code == "container_refused")
+    EXPECT_TRUE(
+        made.error().code == "cell_mismatch" || made.error().code == "container_create_failed" ||
+        made.error().code == "container_start_failed" || made.error().code == "container_refused")
         << made.error().code << ": " << made.error().text;
     EXPECT_TRUE(NoContainerIsLeft());
     return;

@@ -8,6 +8,7 @@
 #include "launcher/base/text.h"
 #include "tests/engine/gateway_fixture.h"
 #include "tests/support/engine_proxy.h"
+#include "tests/support/own_network.h"
 #include "tests/support/wait_for.h"
 
 namespace taskcell::test {
@@ -134,7 +135,9 @@ TEST_F(GatewayEngineTest, ARestartInTheMiddleEndsTheTaskAndTheNextWorks) {
   const std::string id = Submit("the question");
   ASSERT_TRUE(WaitFor([&] { return Conversations(provider, "the question") == 1; }));
   for (const char* step : {"engine-down", "engine-up"}) {
-    const Outcome done = test::Run({FIXTURE_PATH, step});
+    RunOptions where_it_was;
+    where_it_was.in_child = ReturnToFirstNetwork;
+    const Outcome done = test::Run({FIXTURE_PATH, step}, where_it_was);
     ASSERT_EQ(done.status, 0) << step << done.err;
   }
   EXPECT_TRUE(HasEnded(id));

@@ -11,6 +11,7 @@
 #include "launcher/base/text.h"
 #include "tests/integration/gateway/egress/provider_process.h"
 #include "tests/support/fixture.h"
+#include "tests/support/own_network.h"
 
 namespace taskcell::test {
 namespace {
@@ -35,6 +36,7 @@ class HostProgramTest : public testing::TestWithParam<HostProgram> {
     user_ = TestUser();
     TASKCELL_REQUIRE(user_.has_value(), "needs the user taskcell-test (fixture.sh up)");
     TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to become the test user");
+    TASKCELL_ENTER_OWN_NETWORK();
     TASKCELL_REQUIRE(fs::exists(Text(kPrograms, "/claude")),
                      "needs claude and codex (install_clis.sh)");
     ASSERT_NE(::mkdtemp(path_.data()), nullptr);

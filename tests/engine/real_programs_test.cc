@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -22,8 +23,9 @@ using Json = nlohmann::json;
 struct RealProgram {
   std::string name;  // of the case
   test::RealAgent agent;
-  std::string process;     // what /proc/PID/comm begins with
-  std::string key_header;  // where the provider must find the credential
+  std::string process;             // what /proc/PID/comm begins with
+  std::string key_header;          // where the provider must find the credential
+  std::set<std::string> requests;  // all it was seen to make, and so all that is relayed
 };
 
 void PrintTo(const RealProgram& program, std::ostream* out) { *out << program.name; }
@@ -40,11 +42,14 @@ class RealProgramTest : public test::RealTaskFixture,
     MakeHome(agent);
     value_ = Random("value-");
     (void)Put("agents/a1/wiki/value.txt", value_);
+    std::string lines;
+    for (int line = 0; line < 2500; ++line) lines += "as many tokens as claude counts before\n";
+    (void)Put("agents/a1/wiki/long.txt", lines);
   }
 
   // Reads the value with a file tool, writes it elsewhere, and reads it again; before that the
   // provider waits for HoldName() + ".go", so that the cell can be searched.
-  std::string Scenario(bool holds) const {
+  std::string Scenario(bool holds, bool reads_long = false) const {
     Json last = {{"do", "shell"}, {"command", "cat /workspace/copy.txt"}};
     if (holds) last["hold"] = HoldName();
     Json scenario = {{"steps",
@@ -52,6 +57,11 @@ class RealProgramTest : public test::RealTaskFixture,
                        {{"do", "write"}, {"path", "/workspace/copy.txt"}, {"content", "copy {0}"}},
                        last}},
                      {"reply", "It says {0}, then {last}."}};
+    if (reads_long) {
+      scenario["steps"].push_back({{"do", "read"}, {"path", "/agent/wiki/long.txt"}});
+      scenario["reply"] =
+          "It says {0}.";  // a reply longer than a pipe holds claude cuts as it ends
+    }
     const std::string file = path() + "/scenario.json";
     std::ofstream(file) << scenario.dump();
     return file;
@@ -123,10 +133,18 @@ TEST_P(RealProgramTest, WorksInTheCellWithoutNetworkAndWithoutTheCredential) {
 }
 
 TEST_P(RealProgramTest, TheProviderSeesTheRealCredentialOnceAndNoPlaceholder) {
-  gateway::ProviderProcess provider(key(), Scenario(false), certificate_);
+  gateway::ProviderProcess provider(key(), Scenario(false, true), certificate_);
   ASSERT_TRUE(provider.IsUp());
   test::Outcome run = RunTask(provider);
   ASSERT_EQ(run.status, 0) << run.out << run.err;
+  const Json receipt = Json::parse(run.out)["receipt"];
+  EXPECT_EQ(receipt["evidence_differs"], Json::array()) << "what it tells is what was recorded";
+  EXPECT_EQ(receipt["egress"]["record"]["refusals"], Json::array()) << "it needs nothing else";
+  std::set<std::string> requests;
+  for (const Json& request : receipt["egress"]["record"]["requests"])
+    requests.insert(
+        Text(request["method"].get<std::string>(), ' ', request["path"].get<std::string>()));
+  EXPECT_EQ(requests, GetParam().requests);
   std::vector<gateway::LoggedRequest> log = provider.Log();
   ASSERT_GE(log.size(), 4U);
   for (const gateway::LoggedRequest& request : log) {
@@ -142,20 +160,26 @@ TEST_P(RealProgramTest, TheProviderSeesTheRealCredentialOnceAndNoPlaceholder) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, RealProgramTest,
-    testing::Values(
-        RealProgram{"claude",
-                    {"claude", "claude-sonnet-4-5", "anthropic", "sk-ant-api03-"},
-                    "claude",
-                    "x-api-key"},
-        RealProgram{"claude_with_a_stored_token",
-                    {"claude", "sonnet", "anthropic", "sk-ant-oat01-", true},
-                    "claude",
-                    "authorization"},
-        RealProgram{"codex", {"codex", "gpt-5.1-codex", "openai", "sk-"}, "codex", "authorization"},
-        RealProgram{"openai_compat",
-                    {"openai_compat", "openai/test-model", "openai", "sk-"},
-                    "loop",
-                    "authorization"}),
+    testing::Values(RealProgram{"claude",
+                                {"claude", "claude-sonnet-4-5", "anthropic", "sk-ant-api03-"},
+                                "claude",
+                                "x-api-key",
+                                {"HEAD /", "POST /v1/messages", "POST /v1/messages/count_tokens"}},
+                    RealProgram{"claude_with_a_stored_token",
+                                {"claude", "sonnet", "anthropic", "sk-ant-oat01-", true},
+                                "claude",
+                                "authorization",
+                                {"HEAD /", "POST /v1/messages", "POST /v1/messages/count_tokens"}},
+                    RealProgram{"codex",
+                                {"codex", "gpt-5.1-codex", "openai", "sk-"},
+                                "codex",
+                                "authorization",
+                                {"POST /v1/responses"}},
+                    RealProgram{"openai_compat",
+                                {"openai_compat", "openai/test-model", "openai", "sk-"},
+                                "loop",
+                                "authorization",
+                                {"POST /v1/chat/completions"}}),
     [](const testing::TestParamInfo<RealProgram>& each) { return each.param.name; });
 
 }  // namespace

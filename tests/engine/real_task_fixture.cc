@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "launcher/base/text.h"
+#include "tests/support/own_network.h"
 
 namespace taskcell::test {
 
@@ -27,6 +28,7 @@ void RealTaskFixture::SetUp() {
   user_ = TestUser();
   TASKCELL_REQUIRE(user_.has_value(), "needs the user taskcell-test (fixture.sh up)");
   TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to become the test user and to look into cells");
+  TASKCELL_ENTER_OWN_NETWORK();
   TASKCELL_REQUIRE(fs::exists(Text(kState, "/cli-root/usr/bin/claude")),
                    "needs claude and codex (install_clis.sh, make_cli_image.sh)");
   if (OnDocker()) {

@@ -8,6 +8,7 @@
 
 #include "launcher/base/text.h"
 #include "tests/support/engine_proxy.h"
+#include "tests/support/own_network.h"
 
 namespace taskcell::test {
 
@@ -22,6 +23,7 @@ void TaskFixture::SetUp() {
   user_ = TestUser();
   TASKCELL_REQUIRE(user_.has_value(), "needs the user taskcell-test (fixture.sh up)");
   TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to become the test user");
+  if (needs_own_network()) TASKCELL_ENTER_OWN_NETWORK();
   ASSERT_NE(::mkdtemp(path_.data()), nullptr);
   ASSERT_EQ(::chmod(path_.c_str(), 0755), 0);
   const bool docker = std::string_view(TASK_ENGINE) == "docker";

@@ -23,6 +23,9 @@ class TaskFixture : public testing::Test {
   void SetUp() override;
   void TearDown() override;
 
+  // False where a test has one already (see TASKCELL_ENTER_OWN_NETWORK).
+  virtual bool needs_own_network() const { return true; }
+
   static std::string ReadText(const std::string& path);
 
   // Writes a file of the home.

@@ -93,6 +93,97 @@ TEST_F(TaskTest, ReceiptShowsAskedAndSeenAndNoSecret) {
   EXPECT_EQ(Json::parse(on_disk), receipt);
 }
 
+TEST_F(TaskTest, ItsReceiptIsInTheChainWithWhatItCostAndCountsAgainstTheBudget) {
+  gateway::ProviderProcess provider = MakeProvider(Steps());
+  ASSERT_TRUE(provider.IsUp());
+  std::ofstream(path_ + "/home/config.toml", std::ios::app)
+      << "[taskcell.prices.test-model]\ninput = 100000\noutput = 1000000\n"
+         "[[accounts]]\nid = \"only\"\nprovider = \"openai\"\n"
+         "api_key = \"secret://env/OPENAI_API_KEY\"\nmonthly_budget_cents = 30\n";
+  Outcome run = RunTask(provider.Url("/v1"), {"--json"});
+  ASSERT_EQ(run.status, 0) << run.out << run.err;
+  const Json receipt = Json::parse(run.out)["receipt"];
+  EXPECT_EQ(receipt["usage"]["model_calls"], 4);
+  EXPECT_EQ(receipt["usage"]["unpriced_calls"], 0);
+  EXPECT_EQ(receipt["usage"]["cost_microcents"], 4 * 8'100'000) << receipt["usage"];
+  EXPECT_EQ(receipt["task_id"], Json::parse(run.out)["task_id"]);
+  auto verify = [&] {
+    return test::Run({Program("taskcell"), "audit", "verify", "--home", path_ + "/home"},
+                     {user_, {}, "", "", 20000, {}});
+  };
+  Outcome verified = verify();
+  EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+  EXPECT_NE(verified.out.find("1 receipt is what was written"), std::string::npos) << verified.out;
+  // The account has spent its month.
+  run = RunTask(provider.Url("/v1"), {"--json"});
+  EXPECT_EQ(run.status, 3) << run.out;
+  EXPECT_EQ(Json::parse(run.out)["code"], "no_account");
+  EXPECT_NE(run.out.find("monthly_budget_cents (30) is spent"), std::string::npos) << run.out;
+  std::string chain = ReadText(path_ + "/home/receipts.jsonl");
+  chain[chain.find("\"code\":\"ok\"") + 8] = 'O';
+  Put("receipts.jsonl", chain);
+  GiveHomeToUser();
+  verified = verify();
+  EXPECT_EQ(verified.status, 1) << verified.out;
+  EXPECT_NE(verified.out.find("receipts.jsonl: line 1 "), std::string::npos) << verified.out;
+}
+
+// A call costs 8.1 cents here, and the task would make four.
+TEST_F(TaskTest, ItMayAskForNothingMoreOnceItsAccountHasSpentItsMonth) {
+  gateway::ProviderProcess provider = MakeProvider(Steps());
+  ASSERT_TRUE(provider.IsUp());
+  std::ofstream(path_ + "/home/config.toml", std::ios::app)
+      << "[taskcell.prices.test-model]\ninput = 100000\noutput = 1000000\n"
+         "[[accounts]]\nid = \"only\"\nprovider = \"openai\"\n"
+         "api_key = \"secret://env/OPENAI_API_KEY\"\nmonthly_budget_cents = 10\n";
+  const Outcome run = RunTask(provider.Url("/v1"), {"--json"});
+  EXPECT_EQ(run.status, 1) << run.out << run.err;
+  const Json answer = Json::parse(run.out);
+  EXPECT_EQ(answer["code"], "budget_spent") << answer;
+  EXPECT_NE(std::string(answer["message"]).find("monthly_budget_cents (10)"), std::string::npos);
+  EXPECT_EQ(answer["receipt"]["usage"]["model_calls"], 2);
+  EXPECT_EQ(answer["receipt"]["egress"]["record"]["requests"].back()["code"], "egress_budget");
+}
+
+TEST_F(TaskTest, WhatItLeavesInOutIsExportedAndWhatItIsGivenIsInInput) {
+  Agent(30000, "[taskcell]\nexport = true\n");
+  gateway::ProviderProcess provider = MakeProvider(
+      {{"steps",
+        {{{"do", "read"}, {"path", "/input/given.txt"}},
+         {{"do", "write"}, {"path", "/input/given.txt"}, {"content", "x"}},
+         {{"do", "write"}, {"path", "/workspace/out/sub/report.txt"}, {"content", "the report"}}}},
+       {"reply", "{0}"}});
+  ASSERT_TRUE(provider.IsUp());
+  Put("given.txt", "from outside");
+  Outcome run = RunTask(provider.Url("/v1"), {"--json", "--input", path_ + "/home/given.txt"});
+  ASSERT_EQ(run.status, 0) << run.out << run.err;
+  const Json answer = Json::parse(run.out);
+  EXPECT_EQ(answer["reply"], "from outside");
+  EXPECT_EQ(ReadText(path_ + "/home/given.txt"), "from outside");
+  const Json& exported = answer["receipt"]["export"];
+  EXPECT_EQ(exported["outcome"], "complete") << exported;
+  EXPECT_EQ(exported["files"], 1);
+  const std::string path = answer["export_path"];
+  EXPECT_EQ(path, exported["path"]);
+  EXPECT_EQ(ReadText(path + "/files/sub/report.txt"), "the report");
+  EXPECT_EQ(Json::parse(ReadText(path + "/manifest.json"))["files"][0]["bytes"], 10);
+  EXPECT_NE(ReadText(path_ + "/home/security_audit.jsonl").find("task_sandbox_exported"),
+            std::string::npos);
+  bool is_mounted = false;
+  for (const Json& mount : answer["receipt"]["cell"]["mounts"])
+    if (mount["target"] == "/input") is_mounted = mount["writable"] == false;
+  EXPECT_TRUE(is_mounted) << answer["receipt"]["cell"];
+  // Without the key nothing leaves the cell.
+  Agent(30000);
+  run = RunTask(provider.Url("/v1"), {"--json", "--input", path_ + "/home/given.txt"});
+  ASSERT_EQ(run.status, 0) << run.out << run.err;
+  EXPECT_TRUE(Json::parse(run.out)["receipt"]["export"].is_null());
+  fs::create_symlink("given.txt", path_ + "/home/link");
+  run = RunTask(provider.Url("/v1"), {"--json", "--input", path_ + "/home/link"});
+  EXPECT_EQ(run.status, 2) << run.out;
+  EXPECT_EQ(Json::parse(run.out)["code"], "invalid_input");
+}
+
 TEST_F(TaskTest, RejectedCredentialIsNamedAndNothingIsPrinted) {
   gateway::ProviderProcess provider = MakeProvider(Steps());
   ASSERT_TRUE(provider.IsUp());
@@ -168,6 +259,26 @@ TEST_F(TaskTest, ProgramThatIsNotThereIsInvalidConfigAndNotAMissingReply) {
   EXPECT_NE(answer["message"].get<std::string>().find("[container.sandbox.executables] claude"),
             std::string::npos);
 }
+
+#ifndef NATIVE
+TEST_F(TaskTest, AValueTheRealEngineRefusesIsNamedByItsKey) {
+  gateway::ProviderProcess provider = MakeProvider(Steps());
+  ASSERT_TRUE(provider.IsUp());
+  const std::string config = ReadText(At("home/config.toml"));
+  for (const auto& [lines, key] : std::vector<std::pair<std::string, std::string>>{
+           {"cpu_millis = 64000\n", "cpu_millis = 64000"},
+           {"memory_bytes = 4194304\ntmp_bytes = 1048576\nworkspace_bytes = 1048576\n",
+            "memory_bytes = 4194304"}}) {
+    Put("config.toml", Text(config.substr(0, config.find("memory_bytes")), "pids = 40\n", lines));
+    const Outcome run = RunTask(provider.Url("/v1"), {"--json"});
+    const Json answer = Json::parse(run.out, nullptr, false);
+    EXPECT_EQ(answer["code"], "container_create_failed") << run.out << run.err;
+    EXPECT_EQ(answer["message"].get<std::string>().find("[container.sandbox] " + key), 0U)
+        << answer["message"];
+  }
+  EXPECT_TRUE(provider.Log().empty());
+}
+#endif
 
 TEST_F(TaskTest, TaskThatHangsEndsAtItsTimeLimit) {
   gateway::ProviderProcess provider = MakeProvider(Steps());

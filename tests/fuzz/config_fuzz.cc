@@ -1,4 +1,5 @@
 // config.toml and agent.toml, as anybody might have edited them.
+#include "gateway/config/account_wish.h"
 #include "gateway/config/accounts.h"
 #include "gateway/config/agent_config.h"
 #include "gateway/config/sandbox_settings.h"

@@ -5,6 +5,7 @@
 
 #include "gateway/egress/answer_reader.h"
 #include "gateway/egress/echo_scanner.h"
+#include "gateway/egress/json_shorten.h"
 #include "gateway/egress/judge.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -45,6 +46,15 @@ void JudgeRequest(WireApi api, std::string_view body) {
   fuzz::Require(api != WireApi::kOpenAiResponses || parsed["store"] == false);
   if (!parsed.contains("tools")) return;
   for (const Json& tool : parsed["tools"]) fuzz::Require(IsClientTool(api, tool));
+}
+
+// Promises: JSON stays JSON, and what is none stays none.
+void Shorten(std::string_view body) {
+  for (std::size_t kept : {1U, 3U, 16U}) {
+    const std::string shorter = gateway::ShortenStrings(body, kept);
+    fuzz::Require(shorter.size() <= body.size());
+    fuzz::Require(Json::accept(shorter) == Json::accept(body));
+  }
 }
 
 gateway::AnswerFacts Read(WireApi api, bool is_stream, std::string_view text, std::size_t piece) {
@@ -91,6 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   WireApi api = kApis[choice % 3];
   if (choice % 8 < 4) {
     JudgeRequest(api, input);
+    Shorten(input);
   } else {
     ReadAnswer(api, choice % 8 < 6, input);
     ScanForEcho(input);

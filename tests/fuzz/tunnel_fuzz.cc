@@ -1,5 +1,5 @@
 // What a program in the cell sends to the listener for tunnels: a CONNECT request with what follows
-// it (first byte 'c'), or a ClientHello alone.
+// it (first byte 'c'), a ClientHello alone, or one after a server's answer (first byte 's').
 #include "gateway/egress/client_hello.h"
 #include "gateway/egress/connect_request.h"
 #include "gateway/egress/http_request.h"
@@ -29,6 +29,22 @@ void CheckHello(std::string_view bytes) {
   }
 }
 
+// Promises: once an answer is decided more of it changes nothing; a name that is read behind other
+// records is the one that is read without them.
+void CheckSecondHello(std::string_view bytes) {
+  using gateway::ServerHello;
+  const ServerHello said = gateway::ReadServerHello(bytes);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const ServerHello part = gateway::ReadServerHello(bytes.substr(0, size));
+    fuzz::Require(part == ServerHello::kIncomplete || part == said);
+  }
+  auto second = gateway::ReadSecondClientHello(bytes);
+  const auto* hello = std::get_if<gateway::ClientHello>(&second);
+  auto first = ReadClientHello(bytes);
+  const auto* alone = std::get_if<gateway::ClientHello>(&first);
+  if (alone != nullptr) fuzz::Require(hello != nullptr && hello->server_name == alone->server_name);
+}
+
 // Promises: what is taken has one spelling, and that one is in the request.
 void CheckConnect(std::string_view bytes) {
   std::size_t length = gateway::HeadLength(bytes);
@@ -49,8 +65,11 @@ void CheckConnect(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   using namespace taskcell;
   std::string_view input = fuzz::TextOf(data, size);
-  if (fuzz::TakeByte(input) == 'c') {
+  const auto what = fuzz::TakeByte(input);
+  if (what == 'c') {
     CheckConnect(input);
+  } else if (what == 's') {
+    CheckSecondHello(input);
   } else {
     CheckHello(input);
   }

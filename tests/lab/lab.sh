@@ -65,7 +65,7 @@ choose_accelerator() {
   LAB_ACCELERATOR=$(tail -n 1 "$seen")
 }
 
-# The second disk: a checkout without its sources.
+# The second disk: a checkout without its sources, and the package of what was built.
 make_lab_disk() {
   local tree=$work/tree name
   mkdir -p "$tree/build/release/tests" "$tree/tests"
@@ -74,6 +74,9 @@ make_lab_disk() {
   cp -r "$build/bin" "$tree/build/release/"
   cp -r "$build/tests/weak" "$tree/build/release/tests/"
   for name in $(plan programs); do cp "$build/tests/$name" "$tree/build/release/tests/"; done
+  cpack --config "$build/CPackConfig.cmake" -D CPACK_PACKAGE_DIRECTORY="$tree/build/release/package" >"$work/cpack.log" 2>&1 ||
+    { cat "$work/cpack.log" >&2; return 1; }
+  rm -rf "$tree/build/release/package/_CPack_Packages"
   truncate -s $(($(du -sm "$tree" | cut -f1) * 5 / 4 + 16))M "$work/lab.img"
   mke2fs -q -t ext4 -d "$tree" "$work/lab.img"
 }
@@ -111,6 +114,8 @@ run_variant() { # VARIANT
     echo "lab: $variant: the machine did not power off by itself"
   python3 -B "$here/judge.py" "$variant" "$work/results" "$work/expected" "$(cat "$kernel/release")" "$mode" \
     "$out/$variant.xml" || judged=$?
+  # What a test's own child said is in no report.
+  [ $judged != 1 ] || grep -A12 -E 'Failure.?$|lab: .* (FAILED|TIMEOUT|failure) ' "$out/$variant.log" | tail -n 80
   [ $judged != 2 ] || tail -n 30 "$out/$variant.log"
   echo "lab: $variant: $((SECONDS - started)) s; the machine's console is $out/$variant.log"
   return $judged

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every test that tests/README.md names for a sentence of the guide exists, and no sentence is without one.
+"""Every test that tests/README.md and taskcell-security(7) name exists, and no row of the former is without one.
 
 usage: guide.py ROOT
 """
@@ -9,6 +9,11 @@ import sys
 
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 LAB = re.compile(r"\bdef (test_\w+)")
+HEADERS = ("| the guide says | shown by |", "| a path may | shown by |", "| the manuals say | shown by |",
+           "| way out | shown by |")
+IN_MANUAL = re.compile(r"^\.Li (\w+Test\.\w+)", re.M)
+# The lists of the manual in which each line names its tests.
+PROVEN = (".Ss What is a boundary", ".Ss What is not a boundary")
 SEPARATOR = re.compile(r"^[-| ]+$")
 
 
@@ -40,11 +45,20 @@ def breaches(rows, known):
                 yield f"no such test {test}: {sentence}"
 
 
+def untested(manual, section):
+    """The lines of a section's list, each `.It`, that name no test."""
+    start = manual.index(section + "\n")
+    items = manual[start:manual.index("\n.El", start)].split("\n.It ")[1:]
+    return [item.split("\n")[0] for item in items if not IN_MANUAL.search(item)]
+
+
 def self_test():
     text = "| a | b |\n|---|---|\n| one | S.T lab:test_x |\n| two | S.U |\n| three |  |\n\n| other | x |"
     rows = rows_of(text, "| a | b |")
     assert rows == [["one", "S.T lab:test_x"], ["two", "S.U"], ["three", ""]], rows
     known = tests_in("TEST_F(S,\n  T) {", "x.cc") | tests_in("def test_x(self):", "x.py")
+    manual = ".Ss X\n.Bl\n.It one\n.Li ATest.B\n.It two\ntext\n.El\n.It three\n.El"
+    assert untested(manual, ".Ss X") == ["two"]
     assert list(breaches(rows, known)) == ["no such test S.U: two", "no test: three"]
 
 
@@ -58,12 +72,22 @@ def main():
                 with open(os.path.join(folder, name), encoding="utf-8") as source:
                     known |= tests_in(source.read(), name)
     with open(os.path.join(root, "tests", "README.md"), encoding="utf-8") as readme:
-        rows = rows_of(readme.read(), "| the guide says | shown by |")
-    found = list(breaches(rows, known))
+        text = readme.read()
+    tables = [rows_of(text, header) for header in HEADERS]
+    found = [breach for rows in tables for breach in breaches(rows, known)]
     for breach in found:
         print("tests/README.md: " + breach)
-    print(f"{len(rows)} sentences, {len(known)} tests, {len(found)} breaches")
-    return 1 if found or not rows else 0
+    with open(os.path.join(root, "man", "taskcell-security.7"), encoding="utf-8") as manual:
+        text = manual.read()
+    named = IN_MANUAL.findall(text)
+    bare = [line for section in PROVEN for line in untested(text, section)]
+    for line in bare:
+        print("man/taskcell-security.7: no test: " + line)
+    strangers = [test for test in named if test not in known]
+    for test in strangers:
+        print("man/taskcell-security.7: no such test " + test)
+    print(f"{sum(map(len, tables))} sentences, {len(known)} tests, {len(found)} breaches")
+    return 0 if all(tables) and named and not found and not strangers and not bare else 1
 
 
 if __name__ == "__main__":

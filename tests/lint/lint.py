@@ -39,7 +39,8 @@ ROOMS = {
     **{room: PROBE + GATEWAY_GROUND for room in GATEWAY_MIDDLE},
     "gateway/task": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE,
     "gateway/script": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task"],
-    "gateway/cli": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script"],
+    "gateway/operator": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task"],
+    "gateway/cli": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script", "gateway/operator"],
     "gateway/intake": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task"],
     "gateway/api": PROBE + GATEWAY_GROUND + GATEWAY_MIDDLE + ["gateway/task", "gateway/script", "gateway/intake"],
 }
@@ -63,8 +64,13 @@ NEVER = {"accept": "accept4", "dup": "fcntl(F_DUPFD_CLOEXEC)", "pipe": "pipe2", 
          "epoll_create": "epoll_create1", "inotify_init": "inotify_init1"}
 
 SLOW_HEADERS = re.compile(r"^(nlohmann/(?!json_fwd)|toml\+\+|CLI/)")
+# Who writes to standard error without a message: a progress line, and what a script wrote there itself.
+RAW_STANDARD_ERROR = ("probe/cli/mounts_command.cc", "gateway/cli/script_command.cc", "gateway/cli/pull_progress.cc")
 MAX_LINES = 400
 SOURCE_TOPS = ["seccomp", "launcher", "probe", "gateway"]
+# What a test names that starts an AI's program or a stand-in for one, and how it shows that it left the host's network.
+AI_PROGRAMS = re.compile(r'\bclis/bin\b|\bcli-root\b|\bMAKE_SMALL_ROOT\b|\bAGY_PATH\b|"bin/(claude|codex|grok|agy)"|Program\("taskcell"\),\s*"run"')
+OWN_NETWORK = re.compile(r"\bTASKCELL_ENTER_OWN_NETWORK\b|/(task|trap|real_task|script|gateway|host)_fixture\.h\"")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 
 
@@ -157,6 +163,9 @@ def check_words(path, code):
     if room_of(path) != "launcher/sys":
         for match in re.finditer(r"\berrno\b", code):
             yield Breach(path, line_at(code, match.start()), "errno", "errno is read in launcher/sys only")
+    if room_of(path) != "launcher/sys" and path not in RAW_STANDARD_ERROR:
+        for match in re.finditer(r"\bWriteAll\((?:STDERR_FILENO|2)\b|\bstd::cerr\b", code):
+            yield Breach(path, line_at(code, match.start()), "message", "messages go through sys::PrintMessage, which keeps terminals safe")
     for match in re.finditer(r"\bnew\s+[\w:]+\s*\([^;]*\bTRY\(", code):
         yield Breach(path, line_at(code, match.start()), "leak", "TRY returns out of `new`, whose memory is then lost: take the value first")
     if path.split("/")[0] in ("seccomp", "launcher"):
@@ -168,6 +177,13 @@ def check_length(path, text):
     lines = text.count("\n")
     if lines > MAX_LINES:
         yield Breach(path, lines, "length", f"{lines} lines: split it (at most {MAX_LINES})")
+
+
+def check_network(path, text):
+    found = AI_PROGRAMS.search(text)
+    if found and not OWN_NETWORK.search(text):
+        yield Breach(path, line_at(text, found.start()), "network",
+                     "what may start an AI's program must enter a network of its own (TASKCELL_ENTER_OWN_NETWORK)")
 
 
 def check_file(path, text):
@@ -217,8 +233,8 @@ def check_code_map(text, present):
                 yield Breach("README.md", number, "code-map", f"{room} may use {forbidden}")
 
 
-def source_files(root):
-    for top in SOURCE_TOPS:
+def source_files(root, tops=SOURCE_TOPS):
+    for top in tops:
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
                 if name.endswith((".h", ".cc")):
@@ -232,6 +248,9 @@ def lint(root):
     for path in files:
         with open(os.path.join(root, path), encoding="utf-8") as source:
             breaches += check_file(path, source.read())
+    for path in source_files(root, ["tests"]):
+        with open(os.path.join(root, path), encoding="utf-8") as source:
+            breaches += check_network(path, source.read())
     readme = os.path.join(root, "README.md")
     if os.path.exists(readme):
         with open(readme, encoding="utf-8") as source:

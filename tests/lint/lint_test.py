@@ -97,6 +97,14 @@ class WordTest(unittest.TestCase):
         self.assertEqual(breaches_of("launcher/sys/a.cc", "int e = errno;\n"), [])
         self.assertEqual(breaches_of("launcher/cgroup/a.cc", "#include <cerrno>\nbool b = err == ENOENT;\n"), [])
 
+    def test_messages_are_printed_in_one_place(self):
+        raw = "(void)sys::WriteAll(STDERR_FILENO, text);\n"
+        self.assertEqual(breaches_of("launcher/init/a.cc", raw), [("message", 1)])
+        self.assertEqual(breaches_of("probe/cli/a.cc", "std::cerr << text;\n"), [("message", 1)])
+        self.assertEqual(breaches_of("probe/cli/a.cc", "(void)sys::WriteAll(2, text);\n"), [("message", 1)])
+        self.assertEqual(breaches_of("launcher/sys/output.cc", raw), [])
+        self.assertEqual(breaches_of("probe/cli/mounts_command.cc", raw), [])
+
     def test_try_does_not_return_out_of_new(self):
         self.assertEqual(breaches_of("gateway/task/a.cc", "P Make() {\n  return P(new A::B(TRY(C())));\n}\n"), [("leak", 2)])
         self.assertEqual(breaches_of("gateway/task/a.cc", "C c = TRY(D());\nreturn P(new A(c));\n"), [])
@@ -111,6 +119,21 @@ class LengthTest(unittest.TestCase):
     def test_files_have_a_longest_length(self):
         self.assertEqual(breaches_of("probe/a.cc", "\n" * lint.MAX_LINES), [])
         self.assertEqual(breaches_of("probe/a.cc", "\n" * (lint.MAX_LINES + 1)), [("length", lint.MAX_LINES + 1)])
+
+
+class NetworkTest(unittest.TestCase):
+    def found(self, text):
+        return [breach.rule for breach in lint.check_network("tests/engine/a_test.cc", text)]
+
+    def test_what_starts_an_ai_program_has_a_network_of_its_own(self):
+        for start in ('"/x/clis/bin"', 'Text(kState, "/cli-root/usr/bin")', "Run({MAKE_SMALL_ROOT})", "Script(AGY_PATH)",
+                      'Put("bin/claude", "x")', '{Program("taskcell"),\n  "run", "a1"}'):
+            self.assertEqual(self.found(start), ["network"], start)
+            self.assertEqual(self.found("TASKCELL_ENTER_OWN_NETWORK();\n" + start), [])
+            self.assertEqual(self.found('#include "tests/engine/task_fixture.h"\n' + start), [])
+
+    def test_the_name_of_one_is_none(self):
+        self.assertEqual(self.found('{"executables", "\\"bin/claude\\""}, {Program("taskcell"), "ps"}, "claude"'), [])
 
 
 class CodeMapTest(unittest.TestCase):

@@ -12,6 +12,7 @@
 
 #include "launcher/base/text.h"
 #include "probe/cells/native_engine.h"
+#include "tests/race/launches.h"
 #include "tests/race/swapper.h"
 #include "tests/support/as_test_user.h"
 #include "tests/support/cell_session.h"
@@ -23,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLaunches = 100;
 constexpr char kCanary[] = "the canary that no cell may see";
 
 [[maybe_unused]] const auto* const kAsTestUser =
@@ -81,12 +81,13 @@ class PinnedRaceTest : public testing::Test {
     const std::string directory = plan.root == cell::RootKind::kRootfs ? "" : "/data";
     probe::CellPlaces places;
     places.launch_program = Program("taskcell-launch");
+    const int launches = RaceLaunches();
     int good = 0;
     int refused = 0;
     Swapper swapper(swap);
     const Patience patience;
     auto is_one_sided = [&] { return good == 0 || refused == 0; };
-    for (int launch = 0; launch < kLaunches || (is_one_sided() && patience.Lasts()); ++launch) {
+    for (int launch = 0; launch < launches || (is_one_sided() && patience.Lasts()); ++launch) {
       auto made = engine_.Make(plan, places);
       if (!made.ok()) {
         ++refused;

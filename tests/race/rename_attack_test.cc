@@ -24,16 +24,18 @@ constexpr int kChain = 19;
 
 // One try without the retries of OpenAt2: whether the kernel met an exchange on the way. The walk
 // that stands in for it meets none: its way up is the way it came.
-bool IsRaced(int dir_fd, const std::string& path) {
+bool IsRaced(int dir_fd, const std::string& path, uint64_t resolve) {
   struct open_how how = {};
   how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = sys::kResolveBeneath;
+  how.resolve = resolve;
   UniqueFd opened(static_cast<int>(::syscall(SYS_openat2, dir_fd, path.c_str(), &how, sizeof how)));
   return !opened.valid() && (errno == EAGAIN || errno == EXDEV);
 }
 
+class RenameAttackTest : public testing::TestWithParam<uint64_t> {};
+
 // Whoever is in root/a/c when it is exchanged for root/b finds root above itself, not root/a.
-TEST(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
+TEST_P(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
   const TempDirectory scratch("rename-attack");
   std::filesystem::create_directories(scratch.At("root/a/c"));
   std::filesystem::create_directories(scratch.At("root/b"));
@@ -48,8 +50,8 @@ TEST(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
     const bool is_met = !IsWithoutOpenat2();
     const test::Patience patience;
     for (int round = 0; round < kRounds || (is_met && raced == 0 && patience.Lasts()); ++round) {
-      raced += IsRaced(a.get(), path) ? 1 : 0;
-      Result<UniqueFd> opened = sys::OpenAt2(a.get(), path, O_PATH, sys::kResolveBeneath);
+      raced += IsRaced(a.get(), path, GetParam()) ? 1 : 0;
+      Result<UniqueFd> opened = sys::OpenAt2(a.get(), path, O_PATH, GetParam());
       if (!opened.ok()) {
         ASSERT_TRUE(opened.error().err == EAGAIN || opened.error().err == EXDEV)
             << opened.error().text;
@@ -66,6 +68,13 @@ TEST(RenameAttackTest, AWayUpAndDownNeverLeavesTheDirectoryItBeganIn) {
     EXPECT_GT(raced, 0) << "control: the kernel saw the attack";
   }
 }
+
+// The two of the kernel's.
+INSTANTIATE_TEST_SUITE_P(Rules, RenameAttackTest,
+                         testing::Values(sys::kResolveBeneath, uint64_t{RESOLVE_IN_ROOT}),
+                         [](const auto& row) {
+                           return row.param == RESOLVE_IN_ROOT ? "InRoot" : "Beneath";
+                         });
 
 }  // namespace
 }  // namespace taskcell::test

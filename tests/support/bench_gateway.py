@@ -130,12 +130,12 @@ class Gateway:
 class Provider:
     """tests/support/provider.py, which answers at once."""
 
-    def __init__(self, work):
+    def __init__(self, work, lifetime=600):
         self.log = f"{work}/provider.jsonl"
         port_file = f"{work}/provider.port"
         self.process = subprocess.Popen(
             [sys.executable, f"{HERE}/provider.py", "--key", KEY, "--scenario", "hello", "--log",
-             self.log, "--port-file", port_file, "--lifetime", "600"], stdout=subprocess.DEVNULL)
+             self.log, "--port-file", port_file, "--lifetime", str(lifetime)], stdout=subprocess.DEVNULL)
         STARTED.append(self.process)
         wait_for(lambda: os.path.exists(port_file), 20, "the provider does not serve")
         with open(port_file, encoding="ascii") as port:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench_starts.sh BUILD_DIR ROUNDS: start-up, whole tasks and size side by side with bwrap, runc and a Docker engine. Run as
-# root.
+# bench_starts.sh BUILD_DIR ROUNDS: start-up, whole tasks and size side by side with bwrap, runc, crun and a Docker engine.
+# Run as root.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
@@ -19,47 +19,13 @@ provider=
 finish() {
   [ -z "$provider" ] || kill "$provider" 2>/dev/null || true
   [ $started_engine = no ] || "$here/fixture.sh" engine-down
-  runc delete --force taskcell-bench >/dev/null 2>&1 || true
+  "$here/bench_ground.sh" --clear
   rm -rf "$work"
 }
 trap finish EXIT
 chmod 0755 "$work"
 
-# A root that every engine can use: two programs and what they are linked with.
-rootfs=$work/rootfs
-install -m 0755 "$build/tests/taskcell-bench-floor" "$work/floor"
-files=$("$here/bench_root.sh" "$rootfs" true sleep)
-
-# The same limits as the launcher gets: 64 MiB without swap, 32 processes, half a core.
-mkdir "$work/bundle"
-cat >"$work/bundle/config.json" <<EOF
-{
-  "ociVersion": "1.0.2",
-  "process": {
-    "terminal": false, "cwd": "/", "args": ["/bin/true"], "env": ["PATH=/bin"], "noNewPrivileges": true,
-    "user": {"uid": 65534, "gid": 65534},
-    "capabilities": {"bounding": [], "effective": [], "inheritable": [], "permitted": [], "ambient": []}
-  },
-  "root": {"path": "$rootfs", "readonly": true},
-  "hostname": "bench",
-  "mounts": [
-    {"destination": "/proc", "type": "proc", "source": "proc"},
-    {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=65536k"]},
-    {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "size=16m"]},
-    {"destination": "/workspace", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "size=16m"]}
-  ],
-  "linux": {
-    "cgroupsPath": "/taskcell-bench",
-    "resources": {
-      "memory": {"limit": 67108864, "swap": 67108864}, "pids": {"limit": 32}, "cpu": {"quota": 50000, "period": 100000}
-    },
-    "namespaces": [
-      {"type": "pid"}, {"type": "network"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "cgroup"}
-    ],
-    "maskedPaths": ["/proc/kcore", "/proc/keys"], "readonlyPaths": ["/proc/sys"]
-  }
-}
-EOF
+files=$("$here/bench_ground.sh" "$work" "$build/tests")
 
 key=sk-bench-$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
 make_home() { # ENGINE KEYS_OF_TASKCELL KEYS_OF_SANDBOX

@@ -6,7 +6,8 @@
 #   asan-ubsan  unit tests and corpora under AddressSanitizer and UndefinedBehaviorSanitizer
 #   ubsan-trap  integration tests with the static programs trapping on undefined behaviour (only when named)
 #   tsan        the gateway's unit tests under ThreadSanitizer
-#   race        whole tasks on Docker, their agent directory attacked, as often as those that are native
+#   race        whole launches by the thousand beside somebody who exchanges what they mount; whole tasks on Docker, their
+#               agent directory attacked, as often as those that are native
 #   fuzz        every fuzz target for a short while
 #   tidy        clang-tidy over every program's sources
 #   lab         every virtual machine of the lab
@@ -71,11 +72,17 @@ step_race() {
   "$here/fixture.sh" engine-up || return
   local status=0
   # Not by ctest, whose time limit is meant for the usual number of rounds.
-  TASKCELL_RACE_ROUNDS=85 TASKCELL_TEST_MUST_RUN=1 TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin \
-    TASKCELL_TEST_DOCKER_SOCKET=/run/taskcell-test/docker.sock \
-    build/release/tests/task_docker --gtest_filter='Attacks/AgentDirectoryRaceTest.*' >build/race.log 2>&1 || status=$?
+  local -x TASKCELL_TEST_MUST_RUN=1 TASKCELL_TEST_BIN=/var/lib/taskcell-test/bin
+  {
+    TASKCELL_RACE_LAUNCHES=20000 build/release/tests/race_launch --gtest_filter='*SharedVolumeRaceTest*'
+    status=$?
+    TASKCELL_RACE_LAUNCHES=2000 build/release/tests/race_launch --gtest_filter='-*SharedVolumeRaceTest*' || status=1
+    TASKCELL_RACE_LAUNCHES=2000 build/release/tests/race_pinned || status=1
+    TASKCELL_RACE_ROUNDS=72 TASKCELL_TEST_DOCKER_SOCKET=/run/taskcell-test/docker.sock \
+      build/release/tests/task_docker --gtest_filter='Attacks/AgentDirectoryRaceTest.*' || status=1
+  } >build/race.log 2>&1
   grep -E -A40 'Failure$' build/race.log | head -200
-  tail -1 build/race.log
+  grep -E 'PASSED|FAILED' build/race.log
   "$here/fixture.sh" engine-down
   return $status
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A proxy that takes CONNECT and leads every tunnel to one port of loopback, for tests.
+"""A proxy that takes CONNECT and leads every tunnel to one port of loopback, or, with --to 0, to wherever
+it is asked to: the kind that stops nobody.
 
 It writes one line of JSON for each request: {"line": ..., "headers": [...]}; with --refuse it
 answers that status instead.
@@ -34,6 +35,13 @@ def copy(source, target):
         pass
 
 
+def place(line, options):
+    if options.to:
+        return "127.0.0.1", options.to
+    host, _, port = line.split(" ")[1].rpartition(":")
+    return host.strip("[]"), int(port)
+
+
 def serve(client, options, log):
     with client:
         line, *headers = read_head(client)
@@ -42,7 +50,12 @@ def serve(client, options, log):
         if options.refuse:
             client.sendall(f"HTTP/1.1 {options.refuse} No\r\nContent-Length: 0\r\n\r\n".encode())
             return
-        with socket.create_connection(("127.0.0.1", options.to)) as server:
+        try:
+            server = socket.create_connection(place(line, options))
+        except (OSError, ValueError):
+            client.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+            return
+        with server:
             client.sendall(b"HTTP/1.1 200 Connection established\r\nX-Proxy: seen\r\n\r\n")
             back = threading.Thread(target=copy, args=(server, client), daemon=True)
             back.start()

@@ -9,6 +9,7 @@
 #   delegate.sh exec USER CMD...   run CMD as USER with every hierarchy's limits within its reach: on cgroup v2 a process
 #                                  can only be limited below a cgroup it already is in
 set -euo pipefail
+moved=taskcell-moved # the cgroup of what was in a container's root
 
 fail() { echo "delegate: $*" >&2; exit 1; }
 
@@ -38,8 +39,18 @@ hand_on() {
 empty_mounted_root() {
   local pid
   [ -f "$1/cgroup.type" ] || return 0
-  mkdir -p "$1/init"
-  while read -r pid; do echo "$pid" >"$1/init/cgroup.procs" 2>/dev/null || true; done <"$1/cgroup.procs"
+  mkdir -p "$1/$moved"
+  # Read whole first: a list that gets shorter while it is read leaves some out.
+  for pid in $(cat "$1/cgroup.procs"); do echo "$pid" >"$1/$moved/cgroup.procs" 2>/dev/null || true; done
+}
+
+# The opposite: what was in the mounted root goes back there. Only for one that was emptied here.
+refill_mounted_root() {
+  local pid controller
+  [ -d "$1/$moved" ] || return 0
+  for controller in $(cat "$1/cgroup.subtree_control"); do echo "-$controller" >"$1/cgroup.subtree_control"; done
+  for pid in $(cat "$1/$moved/cgroup.procs"); do echo "$pid" >"$1/cgroup.procs" 2>/dev/null || true; done
+  rmdir "$1/$moved"
 }
 
 up() {
@@ -73,7 +84,7 @@ down() {
     [ ! -d "$place" ] || fail "$place still holds processes: $(find "$place" -name cgroup.procs -exec cat {} + | tr '\n' ' ')"
     # Root's own, which the launcher made by itself, goes with the last user's.
     rmdir "$mount/taskcell/uid-0" 2>/dev/null || true
-    rmdir "$mount/taskcell" 2>/dev/null || true
+    rmdir "$mount/taskcell" 2>/dev/null && refill_mounted_root "$mount" || true
   done < <(hierarchies)
 }
 

@@ -88,7 +88,7 @@ timeout_ms = 60000
 EOF
     echo "You are $agent." >"$home/agents/$agent/SOUL.md"
   done
-  cp "$bin/taskcell-attacker" "$home/agents/intruder/SKILLS/"
+  cp "$bin/taskcell-attacker" "$here/ways_out.sh" "$home/agents/intruder/SKILLS/"
   [ "$(id -u)" != 0 ] || chown -R $user:$user "$home"
 }
 
@@ -133,12 +133,16 @@ echo "== 2. A task that attacks: every attempt, and what came of it"
 attacks="namespaces mounts devices cgroups network kernel host-file shadow write-usr uid-0 trace-init read-init-memory"
 attacks+=" init-memory-file take-init-descriptors take-from-peer signal-init core-pattern cve-2024-21626-descriptor fork-bomb memory-bomb"
 cat >"$work/attack.json" <<EOF
-{"steps": [{"do": "shell", "command": "cp /agent/SKILLS/taskcell-attacker . && chmod 755 taskcell-attacker && ./taskcell-attacker secret=$home/.keyfile port=$port pids=4096 memory-bytes=17179869184 $attacks"}],
- "reply": "{last}"}
+{"steps": [{"do": "shell", "command": "cp /agent/SKILLS/taskcell-attacker . && chmod 755 taskcell-attacker && ./taskcell-attacker secret=$home/.keyfile port=$port pids=4096 memory-bytes=17179869184 $attacks"},
+           {"do": "shell", "command": "WAYS_MARK=sk-demo- WAYS_MODEL=demo-model bash /agent/SKILLS/ways_out.sh"}],
+ "reply": "{all}"}
 EOF
 start_provider "$work/attack.json"
 run_task intruder "Look around." >"$work/2.json"
 python3 "$here/demo_report.py" attempts "$work/2.json"
+echo
+echo "   and its ways out of the cell, past the network there is not, through the provider, and to the credential"
+python3 "$here/demo_report.py" ways "$work/2.json"
 
 echo
 echo "== 3. A task refused because its plan could not be met: the user may no longer make cgroups with a memory limit"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the demo's results for a person, and fails when one is not what the demo promises.
 
-demo_report.py receipt FILE | attempts FILE | refusal FILE STATUS
+demo_report.py receipt FILE | attempts FILE | ways FILE | refusal FILE STATUS
 """
 
 import json
@@ -53,6 +53,18 @@ def print_attempts(result):
     print("  cgroup events              " + json.dumps(result["receipt"]["cgroup_events"]))
 
 
+def print_ways(result):
+    ways = [line.split("\t") for line in result["reply"].splitlines() if line.count("\t") == 2]
+    if len(ways) < 25:
+        fail("the hostile task reported only %d ways out: %s" % (len(ways), result["reply"]))
+    for name, what, came in ways:
+        print(f"  {name:<18} {what:<52} {came}")
+    # These two are to work: they show that the broker is there.
+    through = [name for name, _, came in ways if came == "through" and name not in ("control", "placeholder")]
+    if through:
+        fail("these ways led out: " + ", ".join(through))
+
+
 def print_refusal(result, status):
     print(f"exit status {status}, code {result['code']}: {result['message']}")
     if result["code"] != "resource_limits_unenforced" or status == 0:
@@ -66,6 +78,8 @@ def main():
         print_receipt(result)
     elif sys.argv[1] == "attempts":
         print_attempts(result)
+    elif sys.argv[1] == "ways":
+        print_ways(result)
     else:
         print_refusal(result, int(sys.argv[3]))
 

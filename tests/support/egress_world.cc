@@ -27,7 +27,9 @@ constexpr std::string_view kHosts =
     "93.184.215.14 generativelanguage.googleapis.com\n"
     "169.254.169.254 meta.example.org\n"
     "10.1.2.3 private.example.org\n"
-    "127.0.0.1 loop.example.org\n";
+    "127.0.0.1 loop.example.org\n"
+    "127.0.0.1 mixed.example.org\n"
+    "93.184.215.14 mixed.example.org\n";
 constexpr std::string_view kNames =
     "subjectAltName=DNS:*.example.org,DNS:*.googleapis.com,DNS:generativelanguage.googleapis.com";
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace taskcell::test {
@@ -16,6 +17,7 @@ namespace taskcell::test {
 //                    antigravity speaks to
 //   169.254.169.254  meta.example.org      10.1.2.3  private.example.org
 //   127.0.0.1        loop.example.org
+//   127.0.0.1 and 93.184.215.14    mixed.example.org
 class EgressWorld {
  public:
   static constexpr const char* kPublic = "93.184.215.14";
@@ -26,6 +28,9 @@ class EgressWorld {
 
   // The certificate that every name of it has, as PEM.
   std::string Certificate() const;
+  // A file of the directory: the "hosts" that is mounted over /etc/hosts, and what the server
+  // reads.
+  std::string At(std::string_view name) const { return directory_ + "/" + std::string(name); }
   // The lines of the server's log.
   std::vector<nlohmann::json> Log() const;
   // Connections that came to `address`, on any port.

@@ -29,7 +29,7 @@ bool ReadUntil(int fd, std::string& data, Enough enough) {
 
 }  // namespace
 
-FakeEngine::FakeEngine(Handler handler) : handler_(std::move(handler)) {
+FakeEngine::FakeEngine(Handler handler, Close close) : handler_(std::move(handler)), close_(close) {
   char pattern[] = "/tmp/taskcell-fake-engine-XXXXXX";
   directory_ = ::mkdtemp(pattern);
   socket_path_ = directory_ + "/e.sock";
@@ -63,21 +63,29 @@ void FakeEngine::Serve() {
     if (::poll(&entry, 1, kTickMs) <= 0) continue;
     UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection.valid()) continue;
-    connections_.emplace_back(
-        [this, taken = std::move(connection)]() mutable { ServeOne(std::exchange(taken, {})); });
+    connections_.emplace_back([this, taken = std::move(connection)]() mutable {
+      ServeConnection(std::exchange(taken, {}));
+    });
   }
 }
 
-void FakeEngine::ServeOne(const UniqueFd& owner) {
-  const int connection = owner.get();
+void FakeEngine::ServeConnection(const UniqueFd& owner) {
+  while (!stop_) {
+    struct pollfd entry = {owner.get(), POLLIN, 0};
+    if (::poll(&entry, 1, kTickMs) > 0 && !ServeOne(owner.get())) return;
+  }
+}
+
+// False where the connection is to be closed.
+bool FakeEngine::ServeOne(int connection) {
   std::string data;
   std::size_t head = std::string::npos;
   if (!ReadUntil(connection, data, [&] { return (head = data.find("\r\n\r\n")) != data.npos; }))
-    return;
+    return false;
   std::size_t length = 0;
   std::size_t at = data.find("Content-Length: ");
   if (at < head) length = std::strtoul(data.c_str() + at + 16, nullptr, 10);
-  if (!ReadUntil(connection, data, [&] { return data.size() >= head + 4 + length; })) return;
+  if (!ReadUntil(connection, data, [&] { return data.size() >= head + 4 + length; })) return false;
 
   Request request;
   std::size_t space = data.find(' ');
@@ -93,14 +101,22 @@ void FakeEngine::ServeOne(const UniqueFd& owner) {
   std::size_t sent = 0;
   while (sent < answer.size()) {
     ssize_t n = ::send(connection, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0) return;
+    if (n <= 0) return false;
     sent += static_cast<std::size_t>(n);
   }
+  return close_ == Close::kWhenItSaysSo && !answer.empty() &&
+         answer.find("Connection: close\r\n") == std::string::npos;
 }
 
 std::string FakeEngine::Answer(int status, const std::string& body, const std::string& headers) {
   return "HTTP/1.1 " + std::to_string(status) + " X\r\nApi-Version: 1.41\r\nConnection: close\r\n" +
          headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+std::string FakeEngine::LastingAnswer(int status, const std::string& body) {
+  return "HTTP/1.1 " + std::to_string(status) +
+         " X\r\nApi-Version: 1.41\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         body;
 }
 
 }  // namespace taskcell::test

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -12,8 +13,8 @@
 namespace taskcell::test {
 
 // A unix stream socket that answers each HTTP request with raw bytes of the test's choice, so that
-// answers no real engine would give can be given. One request a connection; each connection has a
-// thread of its own, so that one may hang while others are answered.
+// answers no real engine would give can be given. Each connection has a thread of its own, so that
+// one may hang while others are answered.
 class FakeEngine {
  public:
   struct Request {
@@ -21,10 +22,15 @@ class FakeEngine {
     std::string target;
     std::string body;
   };
-  // Returns the bytes to send; the connection is closed after them.
+  // Returns the bytes to send.
   using Handler = std::function<std::string(const Request&)>;
+  // When a connection is closed.
+  enum class Close : uint8_t {
+    kAfterEach,     // answer
+    kWhenItSaysSo,  // an answer, by "Connection: close", or when there is none at all
+  };
 
-  explicit FakeEngine(Handler handler);
+  explicit FakeEngine(Handler handler, Close close = Close::kAfterEach);
   ~FakeEngine();
   FakeEngine(const FakeEngine&) = delete;
   FakeEngine& operator=(const FakeEngine&) = delete;
@@ -34,12 +40,16 @@ class FakeEngine {
 
   // "HTTP/1.1 <status> X" with a Content-Length and Api-Version 1.41.
   static std::string Answer(int status, const std::string& body, const std::string& headers = "");
+  // The same without a word of closing.
+  static std::string LastingAnswer(int status, const std::string& body);
 
  private:
   void Serve();
-  void ServeOne(const UniqueFd& owner);
+  void ServeConnection(const UniqueFd& owner);
+  bool ServeOne(int connection);
 
   Handler handler_;
+  Close close_;
   std::string directory_;
   std::string socket_path_;
   UniqueFd listener_;

@@ -7,6 +7,8 @@
 #   fixture.sh engine-down    stop it
 #   fixture.sh with-bridge COMMAND...
 #                             run COMMAND beside an engine that has a bridge, both in a network of their own
+#   fixture.sh with-remap COMMAND...
+#                             the same with an engine that maps its containers' ids (userns-remap), without a bridge
 #   fixture.sh clean          undo all of it
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -40,21 +42,43 @@ engine_pid() {
 
 engine_answers() { curl -fsS --max-time 5 --unix-socket $run/docker.sock http://d/_ping >/dev/null 2>&1; }
 
+# What dockerd and containerd make where they were not told to, what is inside first. What of it is not there yet is noted,
+# so that it can go again.
+beside_the_engine="/etc/docker/key.json /etc/docker /opt/containerd/bin /opt/containerd/lib /opt/containerd /run/docker/plugins
+  /run/docker"
+note_what_is_missing() {
+  local path
+  for path in $beside_the_engine; do
+    [ -e "$path" ] || grep -qxsF "$path" $state/engine-made || echo "$path" >>$state/engine-made
+  done
+}
+
+# Nothing that somebody put something into since, and nothing where another engine may use it.
+remove_what_was_missing() {
+  local path
+  ! pgrep -x dockerd >/dev/null || return 0
+  for path in $beside_the_engine; do
+    grep -qxsF "$path" $state/engine-made || continue
+    if [ -d "$path" ]; then rmdir "$path" 2>/dev/null || true; else rm -f "$path"; fi
+  done
+}
+
 engine_up() {
   make_user
   if engine_answers; then return 0; fi
   command -v dockerd >/dev/null || { echo "fixture: dockerd is not installed (Debian package docker.io)" >&2; return 1; }
+  note_what_is_missing
   install -d -m 0710 $state/docker
   # No bridge and no packet filter: the cells have no network, and the host's rules are left alone.
   setsid dockerd --host unix://$run/docker.sock --group $user --data-root $state/docker --exec-root $run/docker-exec \
     --pidfile $run/docker.pid --bridge none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
     >$run/docker.log 2>&1 </dev/null &
-  for _ in $(seq 100); do
+  for _ in $(seq 300); do
     if engine_answers; then return 0; fi
     sleep 0.2
   done
   tail -20 $run/docker.log >&2
-  echo "fixture: the private Docker engine did not answer within 20 s" >&2
+  echo "fixture: the private Docker engine did not answer within 60 s" >&2
   return 1
 }
 
@@ -75,47 +99,51 @@ unmount_below() {
   done
 }
 
-bridge_engine_down() {
-  kill "$bridge_engine" 2>/dev/null || true
-  wait "$bridge_engine" || true
-  unmount_below "$bridge_state"
-  unmount_below "$bridge_run"
-  rm -rf "$bridge_state" "$bridge_run"
+own_engine_down() {
+  kill "$own_engine" 2>/dev/null || true
+  wait "$own_engine" || true
+  unmount_below "$own_state"
+  unmount_below "$own_run"
+  rm -rf "$own_state" "$own_run"
 }
 
-# In a network namespace with nothing in it: the bridge leads nowhere.
-beside_bridge() {
-  local status=0
+# In a network namespace with nothing in it: a bridge leads nowhere.
+beside_own_engine() {
+  local kind=$1 status=0 options=()
+  shift
+  [ "$kind" != remap ] || options=(--userns-remap "$user" --bridge none)
   ip link set lo up
-  bridge_state=$(mktemp -d $state/bridge.XXXXXX)
-  bridge_run=$(mktemp -d $run/bridge.XXXXXX)
-  chmod 0755 "$bridge_run"
-  dockerd --host "unix://$bridge_run/docker.sock" --group $user --data-root "$bridge_state" --exec-root "$bridge_run/exec" \
-    --pidfile "$bridge_run/docker.pid" --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
-    >"$bridge_state/log" 2>&1 </dev/null &
-  bridge_engine=$!
-  trap bridge_engine_down EXIT
-  for _ in $(seq 100); do
-    if curl -fsS --max-time 5 --unix-socket "$bridge_run/docker.sock" http://d/_ping >/dev/null 2>&1; then
-      TASKCELL_TEST_DOCKER_SOCKET="$bridge_run/docker.sock" "$@" || status=$?
+  note_what_is_missing
+  own_state=$(mktemp -d "$state/$kind.XXXXXX")
+  own_run=$(mktemp -d "$run/$kind.XXXXXX")
+  chmod 0755 "$own_run"
+  dockerd --host "unix://$own_run/docker.sock" --group $user --data-root "$own_state" --exec-root "$own_run/exec" \
+    --pidfile "$own_run/docker.pid" --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false "${options[@]}" \
+    >"$own_state/log" 2>&1 </dev/null &
+  own_engine=$!
+  trap own_engine_down EXIT
+  for _ in $(seq 300); do
+    if curl -fsS --max-time 5 --unix-socket "$own_run/docker.sock" http://d/_ping >/dev/null 2>&1; then
+      TASKCELL_TEST_DOCKER_SOCKET="$own_run/docker.sock" "$@" || status=$?
       return $status
     fi
     sleep 0.2
   done
-  tail -20 "$bridge_state/log" >&2
-  echo "fixture: the Docker engine with a bridge did not answer within 20 s" >&2
+  tail -20 "$own_state/log" >&2
+  echo "fixture: the Docker engine ($kind) did not answer within 60 s" >&2
   return 1
 }
 
-with_bridge() {
-  [ "$(id -u)" = 0 ] || { echo "fixture: an engine with a bridge needs root" >&2; return 1; }
+with_own_engine() {
+  [ "$(id -u)" = 0 ] || { echo "fixture: an engine of a test's own needs root" >&2; return 1; }
   command -v dockerd >/dev/null || { echo "fixture: dockerd is not installed (Debian package docker.io)" >&2; return 1; }
   make_user
-  unshare --net -- "$here/fixture.sh" beside-bridge "$@"
+  unshare --net -- "$here/fixture.sh" beside-own-engine "$@"
 }
 
 clean() {
   engine_down
+  remove_what_was_missing
   if getent passwd $user >/dev/null; then
     pkill -KILL -u $user || true
     "$here/delegate.sh" down $user
@@ -131,8 +159,9 @@ case ${1:-} in
   up) up "$2" ;;
   engine-up) engine_up ;;
   engine-down) engine_down ;;
-  with-bridge) shift; with_bridge "$@" ;;
-  beside-bridge) shift; beside_bridge "$@" ;;  # with-bridge, once it has its network
+  with-bridge) shift; with_own_engine bridge "$@" ;;
+  with-remap) shift; with_own_engine remap "$@" ;;
+  beside-own-engine) shift; beside_own_engine "$@" ;;  # once it has its network
   clean) clean ;;
-  *) sed -n '2,11p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,13p' "$0" >&2; exit 2 ;;
 esac

@@ -84,6 +84,10 @@ bool IsOurProgram(const std::string& pid, std::string_view name) {
          name == "taskcell-gatewa";
 }
 
+bool IsUnitTest(std::string_view pid) {
+  return ReadText(Text("/proc/", pid, "/comm")).starts_with("unit_");
+}
+
 void AddProcesses(std::vector<std::string>& traces) {
   const CellIds ids;
   for (const std::string& pid : EntriesOf("/proc")) {
@@ -93,6 +97,9 @@ void AddProcesses(std::vector<std::string>& traces) {
     std::vector<std::string_view> uid = StatusWords(status, "Uid");
     if (name.empty() || uid.empty()) continue;  // it has just ended
     bool nested = StatusWords(status, "NSpid").size() > 1;
+    // A unit test, which may run at the same time, starts programs too and waits for them.
+    std::vector<std::string_view> parent = StatusWords(status, "PPid");
+    if (!parent.empty() && IsUnitTest(parent[0])) continue;
     bool of_a_cell = nested && ids.Has(ParseUnsigned(uid[0]).value_or(0));
     if (of_a_cell || IsOurProgram(pid, name[0]))
       traces.push_back(Text("process ", pid, " (", name[0], ")"));

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "launcher/base/text.h"
@@ -55,6 +56,39 @@ struct fuse_attr_out RootAttributes() {
   }
 }
 
+// An answer without a body.
+void AnswerPlainly(int fuse_fd, uint64_t unique, int error) {
+  struct fuse_out_header header = {sizeof header, error, unique};
+  (void)!::write(fuse_fd, &header, sizeof header);
+}
+
+[[noreturn]] void ServeSome(int fuse_fd, int requests) {
+  char request[FUSE_MIN_READ_BUFFER];
+  if (!AnswerFuseInit(fuse_fd)) ::_exit(1);
+  while (requests > 0) {
+    if (::read(fuse_fd, request, sizeof request) < 0) ::_exit(0);
+    struct fuse_in_header asked;
+    std::memcpy(&asked, request, sizeof asked);
+    struct fuse_attr_out root = RootAttributes();
+    root.attr_valid = 0;  // to be asked each time
+    if (asked.opcode == FUSE_FORGET || asked.opcode == FUSE_RELEASEDIR) {
+      if (asked.opcode == FUSE_RELEASEDIR) AnswerPlainly(fuse_fd, asked.unique, 0);
+      continue;  // nobody waits
+    }
+    --requests;
+    if (asked.opcode == FUSE_GETATTR) {
+      (void)Answer(fuse_fd, asked.unique, root);
+    } else if (asked.opcode == FUSE_OPENDIR) {
+      (void)Answer(fuse_fd, asked.unique, fuse_open_out{1, 0, 0});
+    } else if (asked.opcode == FUSE_STATFS) {
+      (void)Answer(fuse_fd, asked.unique, fuse_statfs_out{});
+    } else {
+      AnswerPlainly(fuse_fd, asked.unique, asked.opcode == FUSE_READDIR ? 0 : -ENOSYS);
+    }
+  }
+  while (true) ::pause();
+}
+
 }  // namespace
 
 bool AnswerFuseInit(int fuse_fd) {
@@ -69,7 +103,8 @@ bool AnswerFuseInit(int fuse_fd) {
   return asked.opcode == FUSE_INIT && Answer(fuse_fd, asked.unique, body);
 }
 
-HungFiles::HungFiles(const std::string& path, Answers answers) {
+template <typename Server>
+void HungFiles::Mount(const std::string& path, const Server& server) {
   const int fuse_fd = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
   if (fuse_fd < 0) return;
   const std::string options = Text(
@@ -78,10 +113,18 @@ HungFiles::HungFiles(const std::string& path, Answers answers) {
     server_ = ::fork();
     if (server_ == 0) {
       (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      Serve(fuse_fd, answers);
+      server(fuse_fd);
     }
   }
   ::close(fuse_fd);
+}
+
+HungFiles::HungFiles(const std::string& path, Answers answers) {
+  Mount(path, [answers](int fuse_fd) { Serve(fuse_fd, answers); });
+}
+
+HungFiles::HungFiles(const std::string& path, int requests) {
+  Mount(path, [requests](int fuse_fd) { ServeSome(fuse_fd, requests); });
 }
 
 HungFiles::~HungFiles() {

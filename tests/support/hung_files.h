@@ -18,6 +18,9 @@ class HungFiles {
     kNothing,  // nor that; who waits can be killed
   };
   explicit HungFiles(const std::string& path, Answers answers = Answers::kRoot);
+  // An empty directory, as long as it is asked at most `requests` times; after that who waits can
+  // be killed.
+  HungFiles(const std::string& path, int requests);
   ~HungFiles();
   HungFiles(const HungFiles&) = delete;
   HungFiles& operator=(const HungFiles&) = delete;
@@ -25,6 +28,9 @@ class HungFiles {
   bool mounted() const { return server_ > 0; }
 
  private:
+  template <typename Server>
+  void Mount(const std::string& path, const Server& server);
+
   pid_t server_ = -1;
 };
 

@@ -28,6 +28,8 @@ rm -f "$log"
 install -d -m 0755 "$prefix/bin"
 ln -sfn "$(readlink -f "$prefix/node_modules/.bin/claude")" "$prefix/bin/claude"
 ln -sfn "$(echo "$prefix"/node_modules/@openai/codex-linux-*/vendor/*/bin/codex)" "$prefix/bin/codex"
-"$prefix/bin/claude" --version >/dev/null
-"$prefix/bin/codex" --version >/dev/null
+# Started once, where nothing can be reached.
+alone=()
+[ "$(id -u)" != 0 ] || alone=(unshare --net --)
+for program in claude codex; do "${alone[@]}" "$prefix/bin/$program" --version >/dev/null; done
 echo "claude $claude codex $codex" >"$prefix/versions"

@@ -4,7 +4,8 @@
 SPEC is JSON: {"config": {...}, "files": {"/path": {"text": "..."} | {"from": "/host/file"} | {"link": "target"} | {"dir": true} |
 {"device": [major, minor]}}}
 config is the image's own (Env, Volumes, Labels, Healthcheck, StopSignal, User ...). Nothing is pulled: the archive is
-written here, in the format of `docker save`.
+written here, in the format of `docker save`. An image that has TAG already is removed: loading would only take its name,
+by which whoever made it removes it.
 """
 import hashlib
 import http.client
@@ -71,6 +72,11 @@ def archive(tag, spec):
 def main():
     path, tag, spec = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     connection = UnixConnection(path)
+    connection.request("DELETE", "/images/%s?force=1" % tag)
+    answer = connection.getresponse()
+    body = answer.read(1 << 20)
+    if answer.status not in (200, 404):
+        sys.exit("removing %s: HTTP %d: %r" % (tag, answer.status, body))
     connection.request("POST", "/images/load?quiet=1", archive(tag, spec), {"Content-Type": "application/x-tar"})
     answer = connection.getresponse()
     body = answer.read(1 << 20).decode(errors="replace")
@@ -78,4 +84,5 @@ def main():
         sys.exit("loading %s: HTTP %d: %s" % (tag, answer.status, body))
 
 
-main()
+if __name__ == "__main__":
+    main()

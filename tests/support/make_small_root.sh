@@ -26,12 +26,13 @@ ask() {
 }
 case $0 in
   *claude) credential="x-api-key: $ANTHROPIC_API_KEY"$'\r\n''anthropic-version: 2023-06-01' ;;
-  *) credential="Authorization: Bearer $OPENAI_API_KEY" ;;
+  *) credential="Authorization: Bearer ${OPENAI_API_KEY:-${XAI_API_KEY:-}}" ;;
 esac
-[[ "$* ${ANTHROPIC_BASE_URL:-}" =~ 127\.0\.0\.1:([0-9]+) ]] && port=${BASH_REMATCH[1]}
+[[ "$* ${ANTHROPIC_BASE_URL:-} ${GROK_XAI_API_BASE_URL:-}" =~ 127\.0\.0\.1:([0-9]+) ]] && port=${BASH_REMATCH[1]}
 . /agent/SKILLS/trap
 STAND_IN
 chmod 0755 "$root/usr/bin/stand-in"
 cp "$root/usr/bin/stand-in" "$root/usr/bin/claude"
 cp "$root/usr/bin/stand-in" "$root/usr/bin/codex"
+cp "$root/usr/bin/stand-in" "$root/usr/local/bin/agy"
 mv "$root/usr/bin/stand-in" "$root/usr/local/bin/grok"

@@ -15,7 +15,12 @@ Prints "listening 127.0.0.1:PORT" and serves until killed or until its lifetime 
 Scenario file: {"steps": [STEP...], "reply": "text with {0}, {1}, {last}, {all}"}
 STEP: {"do": "shell", "command": "..."} | {"do": "read", "path": "..."} | {"do": "list",
 "path": "..."} | {"do": "write", "path": "...", "content": "..."}; {N} in a step's texts is result N.
+{"do": "call", "tool": "...", "arguments": {...}} calls the tool whose name ends so, as MCP clients name theirs.
 With "hold": PATH a step is answered once there is a file PATH.go.
+
+Beside its steps a scenario may have "scripts": a list of lists of answers. With the path prefix /script/N each request gets
+the next answer of list N, whatever it asks; the last one again once all were given. ANSWER: {"status": 200, "body": any
+JSON value, or a text that is sent as it is}.
 
 A base URL with the path prefix /mode/NAME makes it misbehave: see MODES. Every request is logged as
 one JSON line with all its headers before it is answered, but for GET /release: that lets the modes
@@ -65,10 +70,11 @@ STREAM_EVENTS = 40
 class Call:
     """One tool call the provider asks for."""
 
-    def __init__(self, name, arguments, custom_input=None):
+    def __init__(self, name, arguments, custom_input=None, namespace=None):
         self.name = name
         self.arguments = arguments
         self.custom_input = custom_input
+        self.namespace = namespace
 
 
 def fill(text, results):
@@ -115,10 +121,24 @@ def tool_names(tools):
     return names
 
 
+def call_by_name(step, names, tools):
+    """A call of the tool whose name ends as the step says, which may be in a namespace."""
+    for name in sorted(filter(None, names)):
+        if name.endswith(step["tool"]):
+            return Call(name, step["arguments"])
+    for space in tools:
+        for tool in space.get("tools", []):
+            if tool.get("name") == step["tool"]:
+                return Call(tool["name"], step["arguments"], namespace=space["name"])
+    return None
+
+
 def call_for(step, tools):
     """Picks an offered tool that can do the step; None where the client offers none."""
     names = tool_names(tools)
     do = step["do"]
+    if do == "call":
+        return call_by_name(step, names, tools)
     if do == "read" and "read_file" in names:
         return Call("read_file", {"path": step["path"]})
     if do == "write" and "write_file" in names:
@@ -304,6 +324,10 @@ class Handler(BaseHTTPRequestHandler):
         if not authorized:
             self.send_json(401, self.error_body("authentication_error", "invalid api key"))
             return
+        script = re.match(r"/script/(\d+)/", self.path)
+        if script:
+            self.serve_script(int(script.group(1)))
+            return
         path = self.path.split("?")[0]
         try:
             request = json.loads(body)
@@ -316,14 +340,31 @@ class Handler(BaseHTTPRequestHandler):
             self.serve_responses(request)
         elif path.endswith("/messages"):
             self.serve_messages(request)
+        elif path.endswith("/messages/count_tokens"):
+            self.send_json(200, {"input_tokens": 11})
         else:
             self.send_json(404, self.error_body("not_found_error", "no such path"))
+
+    def serve_script(self, number):
+        answers = self.server.scenario["scripts"][number]
+        with self.server.script_lock:
+            turn = self.server.script_turns.get(number, 0)
+            self.server.script_turns[number] = turn + 1
+        answer = answers[min(turn, len(answers) - 1)]
+        body = answer["body"]
+        body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        self.send_response(answer.get("status", 200))
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def next_step(self, results, tools):
         """The call of the next step, or None and the reply."""
         steps = self.server.scenario["steps"]
         if tools and len(results) < len(steps):
-            step = {key: fill(value, results) for key, value in steps[len(results)].items()}
+            step = {key: fill(value, results) if isinstance(value, str) else value
+                    for key, value in steps[len(results)].items()}
             call = call_for(step, tools)
             hold(step)
             if call:
@@ -376,6 +417,8 @@ class Handler(BaseHTTPRequestHandler):
             item = {"type": "function_call", "id": f"fc_{time.time_ns()}",
                     "call_id": f"call_{time.time_ns()}", "name": call.name,
                     "arguments": json.dumps(call.arguments), "status": "completed"}
+            if call.namespace:
+                item["namespace"] = call.namespace
         else:
             item = {"type": "message", "id": f"item_{time.time_ns()}", "role": "assistant",
                     "status": "completed",
@@ -549,6 +592,7 @@ MODES = {
     "401": lambda h: h.refuse(401, "authentication_error"),
     "402": lambda h: h.refuse(402, "billing_error"),
     "403": lambda h: h.refuse(403, "permission_error"),
+    "404": lambda h: h.refuse(404, "not_found_error"),
     "429": lambda h: h.refuse(429, "rate_limit_error", [("retry-after", "30")]),
     "500": lambda h: h.refuse(500, "api_error"),
     "529": lambda h: h.refuse(529, "overloaded_error"),
@@ -618,6 +662,8 @@ def main():
     server.released = threading.Semaphore(0)
     server.log = open(options.log, "a", encoding="utf-8") if options.log else None
     server.log_lock = threading.Lock()
+    server.script_lock = threading.Lock()
+    server.script_turns = {}
     threading.Thread(target=lambda: (time.sleep(options.lifetime), os._exit(3)),
                      daemon=True).start()
     port = server.server_address[1]

@@ -2,6 +2,8 @@
 # run_tests.sh BUILD_DIR [--quick] [CTEST OPTIONS]: brings the fixture up, runs ctest, lists what was skipped and why, ends
 # with ctest's own summary. --quick leaves the virtual machines out. Run as root.
 set -euo pipefail
+# The distribution's own programs first: what the tests were made with, and no wrappers that choose among versions.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
 shift
@@ -48,6 +50,12 @@ if grep -q 'Skipped' "$log"; then
   echo "skipped, with the reason each test gave:"
   grep -hE -A3 'Skipped$' "$build"/Testing/Temporary/LastTest.log | grep -vE '^--|\[|Skipped' | sort | uniq -c | sed 's/^/  /' || true
 fi
+[ $status = 0 ] || {
+  echo "dev: tests failed; the whole output is $log; what failed first in each:"
+  # A case's own lines, and a guest's, without what passed.
+  awk '/^ *Start +[0-9]+: /{left=0; said=0}
+       /Failure$|Exception|^lab: [a-z-]+: (failure|error|skipped|not run|kernel|cgroup)|^FAIL: |^ERROR: |AssertionError|\*\*\*(Failed|Timeout|Exception)/{if (said < 4) {left=10; said++}}
+       left > 0 {print substr($0, 1, 300); left--}' "$log" | sed 's/ \.\.\.\.*\*\*\*/ ***/' | head -n 400 | tail -n 160
+}
 sed -n '/tests passed/,$p' "$log"
-[ $status = 0 ] || { echo "dev: tests failed; the whole output is $log"; grep -B2 -A25 -E 'Failure|\*\*\*Failed|\*\*\*Timeout' "$log" | tail -150; sed -n '/tests passed/,$p' "$log"; }
 exit $status

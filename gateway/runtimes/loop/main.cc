@@ -8,6 +8,7 @@
 #include "gateway/runtimes/loop/run.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 
 namespace taskcell::gateway::loop {
 namespace {
@@ -49,7 +50,6 @@ Result<bool> Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   taskcell::Result<bool> replied = taskcell::gateway::loop::Main(argc, argv);
   if (replied.ok()) return replied.value() ? 0 : 1;
-  // ignoring: there is nowhere else to tell it
-  (void)taskcell::sys::WriteAll(2, "taskcell-loop: " + replied.error().text + "\n");
+  taskcell::sys::PrintMessage("taskcell-loop", replied.error().text);
   return replied.error().kind == taskcell::Kind::kUsage ? 2 : 1;
 }

@@ -11,6 +11,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/self.h"
 #include "probe/attack/attacker/control.h"
 #include "probe/attack/attacker/run.h"
@@ -24,8 +25,7 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
 int Complain(std::string_view text, int status) {
-  // ignoring: where standard error is closed there is nobody to tell
-  (void)sys::WriteAll(STDERR_FILENO, Text("taskcell-attacker: ", text, "\n"));
+  sys::PrintMessage("taskcell-attacker", text);
   return status;
 }
 

@@ -40,7 +40,7 @@ Result<std::string> InChild(const Payload& payload, const Targets& targets, int 
 }  // namespace
 
 bool RunPayload(const Payload& payload, const Targets& targets, int out) {
-  if (payload.way != Way::kInChild && payload.way != Way::kBeside)
+  if (!IsInChild(payload))
     return sys::WriteAll(out, OutcomeLine(payload.name, payload.attempt(targets))).ok();
   Result<std::string> line = InChild(payload, targets, out);
   if (line.ok()) return sys::WriteAll(out, line.value()).ok();

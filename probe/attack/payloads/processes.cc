@@ -70,16 +70,27 @@ Attempted AdviseMemory(const Targets& /*targets*/) {
   return Of(Call(kProcessMadvise, self.get(), &range, 1, kCold, 0));
 }
 
-// The gateway's descriptors: the socket's other side is the process to take them from.
-Attempted TakeFromPeer(const Targets& /*targets*/) {
+// The process on the other side of `socket`: a descriptor of it or -errno.
+int64_t OpenPeer(int socket) {
   constexpr int kPeerPidfd = 77;
-  Result<sys::SocketPair> pair = sys::MakePacketPair();
-  if (!pair.ok()) return {pair.error().err, "socketpair"};
   int pidfd = -1;
   uint32_t size = sizeof pidfd;
-  int64_t answer = Call(SYS_getsockopt, pair->first.get(), SOL_SOCKET, kPeerPidfd, &pidfd, &size);
-  if (answer < 0) return Of(answer, "SO_PEERPIDFD");
-  UniqueFd peer(pidfd);
+  int64_t answer = Call(SYS_getsockopt, socket, SOL_SOCKET, kPeerPidfd, &pidfd, &size);
+  if (answer == 0) return pidfd;
+  if (answer != -ENOPROTOOPT) return answer;
+  struct ucred peer = {};  // before Linux 6.5
+  size = sizeof peer;
+  answer = Call(SYS_getsockopt, socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  return answer < 0 ? answer : Call(kPidfdOpen, peer.pid, 0);
+}
+
+// The gateway's descriptors: the socket's other side is the process to take them from.
+Attempted TakeFromPeer(const Targets& /*targets*/) {
+  Result<sys::SocketPair> pair = sys::MakePacketPair();
+  if (!pair.ok()) return {pair.error().err, "socketpair"};
+  int64_t opened = OpenPeer(pair->first.get());
+  if (opened < 0) return Of(opened, "the peer's pidfd");
+  UniqueFd peer(static_cast<int>(opened));
   int64_t taken = Call(kPidfdGetfd, peer.get(), 0, 0);
   UniqueFd closes_it(taken < 0 ? -1 : static_cast<int>(taken));
   return Of(taken, "pidfd_getfd");
@@ -143,7 +154,7 @@ constexpr Payload kPayloads[] = {
     {"advise-memory",
      kTopic,
      "advise the kernel on another process's memory",
-     Control::kUser,
+     Control::kRoot,
      {EPERM},
      AdviseMemory},
     {"real-time",

@@ -23,6 +23,7 @@ constexpr HostileRoot kRoots[] = {
     {"cve-2025-52565-root-dev", "dev", "dev"},
     {"hostile-root-relative-link", "tmp", "tmp", true},
     {"hostile-root-parent-link", "run/taskcell/attack", "run"},
+    {"cve-2021-30465-exchanged-target", "workspace", "exchanged"},
 };
 
 uint64_t DeviceAt(const std::string& path) {
@@ -41,6 +42,20 @@ Attempted MountOverLink(const Targets& targets) {
   if (mounted < 0) return Of(mounted, place);
   if (DeviceAt(lands) != before) return {0, Text("it landed at ", lands)};
   return {kNoEffect, "it landed in the root"};
+}
+
+// With the link in the target's place half of the time.
+Attempted MountOverExchanged(const Targets& targets) {
+  constexpr int kTries = 1000;
+  const HostileRoot& root = kRoots[5];
+  const std::string place = Text(targets.roots, "/", root.payload, "/", root.target);
+  const uint64_t before = DeviceAt(targets.canary);
+  for (int tries = 0; tries < kTries; ++tries) {
+    int64_t mounted = Call(SYS_mount, "none", place.c_str(), "tmpfs", 0, 0);
+    if (mounted < 0) return Of(mounted, place);
+    if (DeviceAt(targets.canary) != before) return {0, Text("it landed at ", targets.canary)};
+  }
+  return {kNoEffect, "it landed in the root each time"};
 }
 
 constexpr Payload kPayloads[] = {
@@ -79,11 +94,24 @@ constexpr Payload kPayloads[] = {
      {ELOOP},
      MountOverLink<4>,
      Way::kRoot},
+    {kRoots[5].payload,
+     kTopic,
+     "redirect a mount by exchanging its target for a link meanwhile",
+     Control::kNamespace,
+     {ELOOP},
+     MountOverExchanged,
+     Way::kExchanged},
 };
 
 }  // namespace
 
 std::span<const HostileRoot> HostileRoots() { return kRoots; }
+
+const HostileRoot* FindHostileRoot(std::string_view payload) {
+  for (const HostileRoot& root : kRoots)
+    if (root.payload == payload) return &root;
+  return nullptr;
+}
 
 std::span<const Payload> RootPayloads() { return kPayloads; }
 

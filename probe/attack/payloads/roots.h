@@ -9,7 +9,7 @@
 namespace taskcell::attack {
 
 // A root file system that a hostile image could be: the entry `link` of it leads outside, and a
-// mount at `target`, at or below it, would land there.
+// mount at `target`, at or below it or exchanged with it, would land there.
 struct HostileRoot {
   std::string_view payload;  // its name; the directory below Targets::roots is called so, too
   std::string_view target;   // without leading slash
@@ -18,6 +18,8 @@ struct HostileRoot {
 };
 
 std::span<const HostileRoot> HostileRoots();
+// nullptr where there is none for that payload.
+const HostileRoot* FindHostileRoot(std::string_view payload);
 
 // What every one of them has besides, and the canary: places for the mounts of a cell.
 inline constexpr const char* kRootDirectories[] = {

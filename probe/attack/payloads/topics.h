@@ -24,15 +24,16 @@ std::span<const Payload> ProcessPayloads();
 std::span<const Payload> IpcPayloads();
 std::span<const Payload> NetworkPayloads();
 std::span<const Payload> KernelPayloads();
+std::span<const Payload> MemoryPayloads();
 std::span<const Payload> LoadPayloads();
 std::span<const Payload> DeadlinePayloads();
 std::span<const Payload> RootPayloads();
 
-inline std::array<std::span<const Payload>, 15> AllTopics() {
-  return {PrivilegePayloads(), NamespacePayloads(), MountPayloads(),   ProcPayloads(),
-          FilePayloads(),      DevicePayloads(),    CgroupPayloads(),  InitPayloads(),
-          ProcessPayloads(),   IpcPayloads(),       NetworkPayloads(), KernelPayloads(),
-          LoadPayloads(),      DeadlinePayloads(),  RootPayloads()};
+inline std::array<std::span<const Payload>, 16> AllTopics() {
+  return {PrivilegePayloads(), NamespacePayloads(), MountPayloads(),    ProcPayloads(),
+          FilePayloads(),      DevicePayloads(),    CgroupPayloads(),   InitPayloads(),
+          ProcessPayloads(),   IpcPayloads(),       NetworkPayloads(),  KernelPayloads(),
+          MemoryPayloads(),    LoadPayloads(),      DeadlinePayloads(), RootPayloads()};
 }
 
 }  // namespace taskcell::attack

@@ -6,6 +6,7 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/output.h"
 #include "launcher/sys/self.h"
 #include "probe/live/breaker/break.h"
 
@@ -16,8 +17,7 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
 int Complain(const Error& error, int status) {
-  // ignoring: where standard error is closed there is nobody to tell
-  (void)sys::WriteAll(STDERR_FILENO, Text("taskcell-breaker: ", error.text, "\n"));
+  sys::PrintMessage("taskcell-breaker", error.text);
   return status;
 }
 

@@ -1,8 +1,6 @@
 // taskcell-probe mounts as a person or a script runs it: exit statuses, forms, what is mounted.
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
@@ -16,6 +14,7 @@
 #include "probe/mounts/inspector.h"
 #include "tests/support/access_list.h"
 #include "tests/support/hung_files.h"
+#include "tests/support/inode_flag.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
 namespace taskcell::test {
@@ -67,9 +66,56 @@ TEST_F(MountsProgramTest, TheExitStatusTellsSafeFromFindingsFromUsageFromUnknown
   EXPECT_EQ(Mounts({"--timeout", "25h", "tree"}).status, 2);
   EXPECT_EQ(Mounts({"--threads", "65", "tree"}).status, 2);
   EXPECT_EQ(Mounts({"--owner", "no-such-user", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"tree/file"}).status, 2) << "a file, and the policy is for directories";
+  EXPECT_EQ(Mounts({"tree/file", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--unsafe-subtree", "skip", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--unsafe-subtree", "none", "--policy", "agent", "tree"}).status, 2);
   Link("/etc/passwd", "tree/link");
   EXPECT_EQ(Mounts({"tree"}).status, 1);
   EXPECT_EQ(Mounts({"absent", "tree"}).status, 1) << "what was found is certain";
+  EXPECT_EQ(Mounts({"tree", "tree/file"}).status, 2) << "a wrong command line is, too";
+}
+
+TEST_F(MountsProgramTest, ADirectoryThatCannotBeOpenedStandsInEveryForm) {
+  Put("tree/file", "x");
+  const Outcome strict = Mounts({"--json", "absent", "tree"});
+  EXPECT_EQ(strict.status, 3);
+  EXPECT_THAT(strict.err, HasSubstr("absent"));
+  json reports = json::parse(strict.out);
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_EQ(reports[0]["directory"], "absent");
+  EXPECT_EQ(reports[0]["verdict"], "unknown");
+  EXPECT_EQ(reports[0]["reason"], "unreadable");
+  EXPECT_THAT(reports[0]["note"].get<std::string>(), HasSubstr("No such file"));
+  EXPECT_EQ(reports[1]["verdict"], "safe");
+  EXPECT_EQ(reports[1]["reason"], "");
+  reports = json::parse(Mounts({"--json", "--policy", "agent", "absent"}).out);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0]["entry"], ".");
+  EXPECT_EQ(reports[0]["verdict"], "unknown");
+  EXPECT_EQ(reports[0]["reason"], "unreadable");
+  EXPECT_THAT(reports[0]["note"].get<std::string>(), HasSubstr("No such file"));
+  reports = json::parse(Mounts({"--json", "tree/file"}).out);
+  EXPECT_EQ(reports[0]["reason"], "wrong_kind");
+  const Outcome sarif = Mounts({"--sarif", "absent"});
+  EXPECT_EQ(sarif.status, 3);
+  const json invocation = json::parse(sarif.out)["runs"][0]["invocations"][0];
+  EXPECT_EQ(invocation["executionSuccessful"], false);
+  EXPECT_THAT(invocation["toolExecutionNotifications"][0]["message"]["text"].get<std::string>(),
+              HasSubstr("No such file"));
+  const Outcome list = Mounts({"-0", "absent", "tree"});
+  EXPECT_EQ(list.status, 3);
+  EXPECT_EQ(list.out, std::string("tree/file\0", 10));
+  EXPECT_THAT(Mounts({"absent", "tree"}).out, Not(HasSubstr("absent"))) << "standard error says it";
+}
+
+TEST_F(MountsProgramTest, AllAttributesOfFilesAreAskedForWhereThatIsWanted) {
+  Put("tree/file", "with content");
+  TASKCELL_REQUIRE(::setxattr(At("tree/file").c_str(), "user.overlay.redirect", "/etc", 4, 0) == 0,
+                   "needs user attributes on the file system of /tmp");
+  EXPECT_EQ(Mounts({"tree"}).status, 0) << "as the manual says";
+  EXPECT_EQ(Codes(Mounts({"--json", "--xattrs", "tree"})),
+            std::set<std::string>{"overlay_attribute file"});
 }
 
 TEST_F(MountsProgramTest, TheNullListIsWhatAScriptMayUse) {
@@ -162,7 +208,7 @@ TEST_F(MountsProgramTest, AFileSystemThatHangsEndsTheAuditAndNotTheOtherWayRound
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   Outcome ran = Mounts({"--json", "tree"}, hung);
-  EXPECT_EQ(Codes(ran), std::set<std::string>{"mount hung"}) << ran.err;
+  EXPECT_EQ(Codes(ran), (std::set<std::string>{"foreign_content hung", "mount hung"})) << ran.err;
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5)) << "it is not even asked";
   ran = Mounts({"--json", "--cross-mounts", "--timeout", "1s", "tree"}, hung);
   EXPECT_EQ(ran.status, 1);
@@ -171,6 +217,31 @@ TEST_F(MountsProgramTest, AFileSystemThatHangsEndsTheAuditAndNotTheOtherWayRound
   ran = Mounts({"tree/hung"}, hung);
   EXPECT_EQ(ran.status, 3);
   EXPECT_THAT(ran.err, HasSubstr("does not answer"));
+}
+
+// Also where the server has taken a request, and not even SIGKILL gets whoever waits out of it.
+TEST_F(MountsProgramTest, ADirectoryThatHangsItselfIsGivenUpInTime) {
+  TASKCELL_REQUIRE(HasFuse(), kNeedsFuse);
+  fs::create_directories(At("tree/hung"));
+  for (HungFiles::Answers answers : {HungFiles::Answers::kRoot, HungFiles::Answers::kNothing}) {
+    EXPECT_EQ(InChild([&] {
+                if (!EnterOwnMounts()) return 91;
+                HungFiles hung(At("tree/hung"), answers);
+                if (!hung.mounted()) return 92;
+                const auto start = std::chrono::steady_clock::now();
+                Outcome ran = Mounts({"--timeout", "500ms", "tree/hung"});
+                // Without the time limit it is 5 seconds for an entry, and 10 for the directory.
+                if (std::chrono::steady_clock::now() - start > std::chrono::seconds(8)) return 1;
+                if (ran.status != 3) return 2;
+                const std::string said = ran.out + ran.err;
+                return said.find("does not answer") != said.npos ||
+                               said.find("did not answer") != said.npos
+                           ? 0
+                           : 3;
+              }),
+              0)
+        << static_cast<int>(answers);
+  }
 }
 
 TEST_F(MountsProgramTest, CapabilitiesListsAndAttributesAreNamed) {
@@ -182,16 +253,11 @@ TEST_F(MountsProgramTest, CapabilitiesListsAndAttributesAreNamed) {
   TASKCELL_REQUIRE(listed, "needs access control lists on the file system of /tmp");
   fs::create_directories(At("tree/layer"));
   ASSERT_EQ(::setxattr(At("tree/layer").c_str(), "trusted.overlay.opaque", "y", 1, 0), 0);
-  UniqueFd fixed(::open(At("tree/fixed").c_str(), O_RDONLY | O_CLOEXEC));
-  int flags = 0;
-  bool immutable = ::ioctl(fixed.get(), FS_IOC_GETFLAGS, &flags) == 0;
-  flags |= FS_IMMUTABLE_FL;
-  immutable = immutable && ::ioctl(fixed.get(), FS_IOC_SETFLAGS, &flags) == 0;
+  const bool immutable = SetInodeFlag(At("tree/fixed"), FS_IMMUTABLE_FL, true);
   std::set<std::string> codes = Codes(Mounts({"--json", "tree"}));
   if (immutable) {
     EXPECT_EQ(codes.erase("immutable fixed"), 1U);
-    flags &= ~FS_IMMUTABLE_FL;
-    EXPECT_EQ(::ioctl(fixed.get(), FS_IOC_SETFLAGS, &flags), 0);
+    EXPECT_TRUE(SetInodeFlag(At("tree/fixed"), FS_IMMUTABLE_FL, false));
   }
   EXPECT_EQ(codes, (std::set<std::string>{"file_capability program", "access_list listed",
                                           "overlay_attribute layer"}))

@@ -34,7 +34,7 @@ _EVERYWHERE = (
 
 _PROBE = Program("integration_probe_program")
 
-# What takes long and is the same on every file system; "EveryCode..." reads the manual, which the guest has not.
+# What takes long and is the same on every file system; CodesTest and ReasonsTest read the manual, which the guest has not.
 _BOUNDS = ("*.TheDepthBoundIsExact:*.WideAndDeepTreesAreWalkedWholeByFewDescriptors:*.TreesDeeperThanAnyPathAreWalked*:"
            "*.TheEntryBoundIsExact:*.MoreLinkedFilesThanAreKeptAreNamedByASecondWalk")
 
@@ -47,7 +47,7 @@ def _unless_held(kind, mark="-"):
 # Without the one that needs copies to take long: where files share blocks they are over before anybody can interfere.
 _ON_EACH_FILE_SYSTEM = tuple(program for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "maze") for program in (
     Program("unit_launcher_mounts", ("tmp_on", kind), "-*.FileThatKeepsChangingIsLeftOut" + _unless_held(kind, ":")),
-    Program("unit_probe_mounts", ("tmp_on", kind), "-*.EveryCodeHasItsTextsAndStandsInTheManual:" + _BOUNDS)))
+    Program("unit_probe_mounts", ("tmp_on", kind), "-CodesTest.*:ReasonsTest.*:" + _BOUNDS)))
 
 # Of these, for the boot that is part of every run, what most depends on a file system: how it counts links, whether what is
 # mounted can be told apart, whether a lease tells of writers.
@@ -65,8 +65,9 @@ _ALSO_WITH_BUSYBOX = ":".join([
     "*.NothingOfTheEnvironmentButTermComesIn", "*.ClosedStandardStreamsBecomeDevNull", "*.SignalsReachTheProgram",
     "*.AKilledLauncherLeavesNoProcessAndItsCgroupGoesWithTheNextRun"])
 
-# A guest has no sources and no npm.
-_ON_HOSTS_ONLY = "OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker:RealToolsTest.NpmPacksAndInstallsAProgram"
+# A guest has no sources and no npm, and its kernel gives a namespace back some time after its last process.
+_ON_HOSTS_ONLY = "OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker:RealToolsTest.NpmPacksAndInstallsAProgram:" \
+                 "NativeLaunchTest.UserNamespacesThatAreUsedUpAreNamedBeforeLimits"
 
 _MINI = Variant(
     "unified",
@@ -92,24 +93,27 @@ VARIANTS = {
             Program("attack_weak_cell", ("handed_bare", "taskcell-test"), "LiftedLimitsTest.*"),
             Program("attack_native", filter="StreamFileAttackTest.*:HostileWordsTest.*"),
         ),
-        checks=("test_attack.NamedAttacks", "test_cells.Cells", "test_cells.UnifiedCells", "test_weight.IoWeight",
+        checks=("test_attack.QuickTopics", "test_cells.Cells", "test_cells.UnifiedCells", "test_weight.IoWeight",
                 "test_engines.Engines", "test_demo.Demo", "test_demo.UserDemo")),
+    "attacks": Variant("unified", programs=_ON_EACH_FILE_SYSTEM, checks=("test_attack.WholeSuite",)),
+    "package": Variant("unified", checks=("test_package.InstalledPackage", "test_package.OperatedPackage")),
     "probe": Variant(
         "unified",
-        programs=(_PROBE, *_ON_EACH_FILE_SYSTEM),
-        checks=("test_attack.NamedAttacks", "test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
+        programs=(_PROBE,),
+        checks=("test_attack.EngineAttacks", "test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
                 "test_probe.UnifiedDelegate", "test_weight.BusyDisk", "test_engines.ProbedEngines", "test_tasks.Tasks",
-                "test_tasks.TaskRefusals")),
+                "test_tasks.TaskRefusals", "test_tasks.LimitsCheck", "test_clean.Clean", "test_clean.ContainerClean")),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
         flavour="amd64",  # the cloud kernel has no x32
         programs=_EVERYWHERE + (_PROBE, Program("integration_seccomp", filter="LiveFilterTest.*"),
                                 Program("integration_launcher_native", filter="-" + _ON_HOSTS_ONLY)),
-        checks=("test_attack.NamedAttacks", "test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate", "test_demo.Demo")),
+        checks=("test_attack.WholeSuite", "test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate",
+                "test_demo.Demo", "test_clean.Clean")),
     "legacy": Variant(
         "legacy",
         boot="systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1",
         programs=_EVERYWHERE + (_PROBE,),
-        checks=("test_cells.Cells", "test_probe.V1Probe", "test_probe.V1Delegate")),
+        checks=("test_attack.WholeSuite", "test_cells.Cells", "test_probe.V1Probe", "test_probe.V1Delegate")),
 }

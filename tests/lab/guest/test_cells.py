@@ -88,6 +88,10 @@ class UnifiedCells(Case):
     def test_login_session(self):
         self.assert_limits_hold(places.login("alice"))
 
+    def test_check_in_a_login_session(self):
+        checked = self.run_in(places.login("alice"), LAUNCH, "--check")
+        self.assertEqual((checked.returncode, checked.stdout.count("pass ")), (0, 9), checked.stdout + checked.stderr)
+
     def test_scope_is_gone_with_its_cell(self):
         self.launch(places.login("alice"), "true")
         units = subprocess.run(["systemctl", "--user", "-M", "alice@", "list-units", "--all", "--plain", "taskcell-*"],

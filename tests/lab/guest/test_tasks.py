@@ -1,12 +1,15 @@
 """A whole task with tools in a verified cell of each container engine, and refused where a rootless one has no limits."""
 
+import http.server
 import json
 import os
 import pathlib
 import pwd
 import shutil
+import socketserver
 import subprocess
 import tempfile
+import threading
 import time
 
 import places
@@ -16,6 +19,8 @@ TASKCELL = places.PROGRAMS + "/taskcell"
 KEY = "sk-lab-0123456789abcdef"
 PROVIDER_S = 120
 IMAGE = test_engines.IMAGE + ":latest"
+# Where engines keep what containers write, and where logs are; a home of alice's and her engines' storage are below /home.
+KEPT = ("/home", "/var/lib/docker", "/var/lib/containerd", "/run/docker", "/run/containerd", "/run/user", "/run/log", "/var/log")
 AGENT = """[agent]
 name = "scout"
 [runtime]
@@ -27,6 +32,24 @@ sandbox_enabled = true
 network_access = true
 timeout_ms = 300000
 """
+
+
+def start_provider(case, scenario):
+    """A provider on loopback that plays the scenario until the test is over; its port."""
+    file = pathlib.Path(case.scratch, "scenario.json")
+    file.write_text(json.dumps(scenario))
+    port_file = pathlib.Path(case.scratch, "port")
+    port_file.unlink(missing_ok=True)
+    provider = subprocess.Popen(
+        ["python3", places.LAB + "/tests/support/provider.py", "--key", KEY, "--scenario", str(file),
+         "--port-file", str(port_file), "--lifetime", "900"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    case.addCleanup(provider.wait)
+    case.addCleanup(provider.kill)
+    end = time.monotonic() + PROVIDER_S
+    while not port_file.exists() or not port_file.read_text().strip():
+        case.assertLess(time.monotonic(), end, "the provider did not start")
+        time.sleep(0.1)
+    return port_file.read_text().strip()
 
 
 class Tasks(test_engines.Engines):
@@ -49,24 +72,6 @@ class Tasks(test_engines.Engines):
         home.chmod(0o700)
         return home
 
-    def start_provider(self):
-        scenario = pathlib.Path(self.scratch, "scenario.json")
-        scenario.write_text(json.dumps({
-            "steps": [{"do": "write", "path": "/workspace/note.txt", "content": "noted"},
-                      {"do": "read", "path": "/workspace/note.txt"}, {"do": "read", "path": "/agent/wiki/value.txt"}],
-            "reply": "{1} and {last}"}))
-        port_file = pathlib.Path(self.scratch, "port")
-        provider = subprocess.Popen(
-            ["python3", places.LAB + "/tests/support/provider.py", "--key", KEY, "--scenario", str(scenario),
-             "--port-file", str(port_file), "--lifetime", "900"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-        self.addCleanup(provider.wait)
-        self.addCleanup(provider.kill)
-        end = time.monotonic() + PROVIDER_S
-        while not port_file.exists() or not port_file.read_text().strip():
-            self.assertLess(time.monotonic(), end, "the provider did not start")
-            time.sleep(0.1)
-        return port_file.read_text().strip()
-
     def run_task(self, socket_path):
         """The answer of one task of alice's, and the engine."""
         engine = test_engines.Engine(socket_path)
@@ -75,20 +80,36 @@ class Tasks(test_engines.Engines):
         if os.stat(socket_path).st_uid == 0:
             os.chown(socket_path, pwd.getpwnam("alice").pw_uid, -1)
         home = self.make_home(socket_path)
-        port = self.start_provider()
+        self.canary = "canary-" + os.urandom(16).hex()
+        port = start_provider(self, {
+            "steps": [{"do": "write", "path": "/workspace/canary", "content": self.canary},
+                      {"do": "write", "path": "/tmp/canary", "content": self.canary},
+                      {"do": "read", "path": "/workspace/canary"}, {"do": "read", "path": "/tmp/canary"},
+                      {"do": "read", "path": "/agent/wiki/value.txt"}],
+            "reply": "{2} {3} {last}"})
         ran = self.run_in(places.manager("alice"), "env", f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1", TASKCELL, "run",
                           "scout", "Read the value.", "--home", str(home), "--json")
         self.assertTrue(ran.stdout.startswith("{"), f"status {ran.returncode} {ran.stdout} {ran.stderr}")
         self.assertEqual(json.loads(engine.ask("GET", "/containers/json?all=1")), [], "a container was left")
         runs = home / "sandbox/runs"
         self.assertEqual(list(runs.iterdir()) if runs.exists() else [], [], "a run directory was left")
+        self.assert_nowhere(home)
         return json.loads(ran.stdout)
+
+    def assert_nowhere(self, home):
+        """What the task wrote is in no file of the home, of an engine's or of a log."""
+        def search():
+            argv = ["grep", "-rlaFD", "skip", "--", self.canary, *(top for top in KEPT if os.path.exists(top))]
+            return self.run_in([], *argv).stdout.split()
+        self.assertEqual(search(), [])
+        (home / "control").write_text(self.canary)
+        self.assertEqual(search(), [str(home / "control")])
 
     def assert_engine(self, place, socket_path):
         """A task with tools comes back with what only a tool in the cell could read, from a verified cell."""
         answer = self.run_task(socket_path)
         self.assertEqual(answer["code"], "ok", answer)
-        self.assertEqual(answer["reply"], f"noted and {self.value}")
+        self.assertEqual(answer["reply"], f"{self.canary} {self.canary} {self.value}")
         receipt = answer["receipt"]
         self.assertTrue(receipt["verified"], receipt)
         for limit in receipt["limits"]:
@@ -117,3 +138,97 @@ class TaskRefusals(Tasks):
         self.assertEqual(answer["code"], "resource_limits_unenforced", answer)
         self.assertIsNone(answer["reply"])
         print("lab: refused: " + answer["message"])
+
+
+class LyingEngine(http.server.BaseHTTPRequestHandler):
+    """Hands everything on to the engine behind it, but for what `lie` changes: (method, target, body) before, and the answer
+    after."""
+
+    protocol_version = "HTTP/1.1"
+    engine, lie = "", None
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        behind = test_engines.Connection(self.engine)
+        told = self.lie(self.command, self.path, body)
+        status, kind, content = 204, "application/json", b""
+        if told is not None:
+            behind.request(self.command, self.path, told, {"Content-Type": self.headers.get("Content-Type", kind)})
+            came = behind.getresponse()
+            status, kind = came.status, came.getheader("Content-Type", kind)
+            content = self.lie("ANSWER", self.path, came.read())
+        behind.close()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        if status != 204:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_DELETE = answer
+
+    def address_string(self):
+        return "gateway"
+
+    def log_message(self, *_words):
+        pass
+
+
+class Proxy(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+def changed(body, change):
+    told = json.loads(body)
+    change(told)
+    return json.dumps(told).encode()
+
+
+class LimitsCheck(Tasks):
+    """A rootless engine must show that limits hold, whatever it says of itself: one code, a text for each cause."""
+
+    test_rootful_docker = None
+    test_rootless_docker = None
+
+    def assert_engine(self, place, socket_path):
+        def drop(told):
+            told["HostConfig"].update({"Memory": 0, "MemorySwap": 0})
+
+        def claim(told):
+            told["HostConfig"].update({"Memory": 134217728, "MemorySwap": 134217728})
+
+        def reports_others(kind, target, body):
+            return changed(body, drop) if kind == "ANSWER" and is_inspect(target, body) else body
+
+        def ignores_them(kind, target, body):
+            if kind == "POST" and "/containers/create" in target:
+                return changed(body, drop)
+            return changed(body, claim) if kind == "ANSWER" and is_inspect(target, body) else body
+
+        def starts_nothing(kind, target, body):
+            return None if kind == "POST" and target.endswith("/start") else body
+
+        for lie, code, part in ((reports_others, "resource_limits_unenforced", "memory"),
+                                (ignores_them, "resource_limits_unenforced", "does not enforce limits"),
+                                (starts_nothing, "resource_limits_unenforced", "did not finish")):
+            with self.subTest(lie=lie.__name__):
+                answer = self.run_task(self.start_proxy(socket_path, lie))
+                print(f"lab: {lie.__name__}: {answer['code']}: {answer['message']}")
+                self.assertEqual(answer["code"], code, answer)
+                self.assertIn(part, answer["message"])
+                self.assertIsNone(answer["reply"])
+        answer = self.run_task(self.start_proxy(socket_path, lambda _kind, _target, body: body))
+        self.assertEqual(answer["code"], "ok", "control: the proxy alone changes nothing")
+
+    def start_proxy(self, socket_path, lie):
+        path = f"{self.scratch}/{lie.__name__.strip('<>')}.sock"
+        handler = type("Handler", (LyingEngine,), {"engine": socket_path, "lie": staticmethod(lie)})
+        server = Proxy(path, handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return path
+
+
+def is_inspect(target, body):
+    return target.endswith("/json") and "/containers/" in target and b'"HostConfig"' in body

@@ -69,8 +69,9 @@ Checked Check(const std::string& path) {
     checked.settings = directory.error();
     return checked;
   }
+  mounts::FileReader files;
   Result<ConfigValue> config =
-      gateway::ReadToml(directory->get(), file.filename(), file.filename().string());
+      gateway::ReadToml(files, directory->get(), file.filename(), file.filename().string());
   if (!config.ok() && config.error().err == ENOENT) config = ConfigValue();
   if (!config.ok()) {
     checked.settings = config.error();
@@ -113,8 +114,9 @@ Result<std::string> HomeForAgent(const fs::path& agent_config) {
 // The [agent] name of a file, or "agent" where it has none: the case is about something else then.
 std::string AgentNameIn(const std::string& home) {
   UniqueFd directory = sys::Open(home, O_RDONLY | O_DIRECTORY).value();
+  mounts::FileReader files;
   Result<ConfigValue> document =
-      gateway::ReadToml(directory.get(), "agents/agent/agent.toml", "agent.toml");
+      gateway::ReadToml(files, directory.get(), "agents/agent/agent.toml", "agent.toml");
   if (!document.ok()) return "agent";
   const ConfigValue* agent = document->Find("agent");
   const ConfigValue* name = agent == nullptr ? nullptr : agent->Find("name");

@@ -3,6 +3,8 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "gmock/gmock.h"
@@ -25,14 +27,19 @@ std::string With(const std::string& rule) {
   return R"({"defaultAction":"SCMP_ACT_ERRNO","syscalls":[)" + rule + "]}";
 }
 
-uint32_t Answer(const LoadedProfile& profile, int number, uint64_t first_argument = 0) {
-  seccomp_data call = {};
-  call.nr = number;
-  call.arch = AUDIT_ARCH_X86_64;
-  call.args[0] = first_argument;
-  std::optional<Evaluation> seen = Evaluate(profile.code, call);
+// `call`: number, the first three arguments.
+uint32_t AnswerTo(const LoadedProfile& profile, const std::array<uint64_t, 4>& call) {
+  seccomp_data data = {};
+  data.nr = static_cast<int>(call[0]);
+  data.arch = AUDIT_ARCH_X86_64;
+  std::copy(call.begin() + 1, call.end(), data.args);
+  std::optional<Evaluation> seen = Evaluate(profile.code, data);
   EXPECT_TRUE(seen.has_value());
   return seen.has_value() ? seen->action : 0;
+}
+
+uint32_t Answer(const LoadedProfile& profile, int number, uint64_t first_argument = 0) {
+  return AnswerTo(profile, {static_cast<uint64_t>(number), first_argument, 0, 0});
 }
 
 TEST(ProfileLoaderTest, RulesOfADockerProfileAreKept) {
@@ -54,6 +61,34 @@ TEST(ProfileLoaderTest, RulesOfADockerProfileAreKept) {
   EXPECT_EQ(Answer(*profile, 135, 8), uint32_t{SECCOMP_RET_ALLOW});
   EXPECT_EQ(Answer(*profile, 135, 9), uint32_t{SECCOMP_RET_ERRNO} | EACCES);
   EXPECT_EQ(Answer(*profile, 165), uint32_t{SECCOMP_RET_ERRNO} | EACCES);
+}
+
+// Of ioctl, setrlimit and prlimit64: number, the first three arguments.
+constexpr std::array<uint64_t, 4> kNeverAllowed[] = {
+    {16, 0, 0x5412, 0}, {16, 0, 0x541c, 0}, {16, 0, 0x540a, 0},       {16, 0, 0x540c, 0},
+    {16, 0, 0x5423, 0}, {16, 0, 0x4b3a, 0}, {16, 0, 0x5606, 0},       {16, 0, 0x700005412, 0},
+    {160, 4, 1, 0},     {302, 0, 4, 4096},  {302, 1, 0x300000004, 8},
+};
+constexpr std::array<uint64_t, 4> kBesideThem[] = {
+    {16, 0, 0x5401, 0}, {16, 0, 0x5413, 0}, {160, 7, 1, 0}, {302, 0, 4, 0}, {302, 0, 7, 4096}};
+
+TEST(ProfileLoaderTest, WhatReachesPastTheCellIsRefusedWhateverAProfileAllows) {
+  for (const char* json :
+       {R"({"defaultAction":"SCMP_ACT_ALLOW"})",
+        R"({"defaultAction":"SCMP_ACT_ERRNO","syscalls":[
+            {"names":["ioctl","setrlimit","prlimit64"],"action":"SCMP_ACT_ALLOW"}]})",
+        R"({"defaultAction":"SCMP_ACT_LOG","syscalls":[{"names":["ioctl"],"action":"SCMP_ACT_ALLOW",
+            "args":[{"index":1,"value":21522,"op":"SCMP_CMP_EQ"}]}]})"}) {
+    std::string error;
+    std::optional<LoadedProfile> profile = Load(json, error);
+    ASSERT_TRUE(profile.has_value()) << error;
+    for (const auto& call : kNeverAllowed)
+      EXPECT_EQ(AnswerTo(*profile, call), uint32_t{SECCOMP_RET_ERRNO} | EPERM)
+          << call[0] << " " << call[2];
+    for (const auto& call : kBesideThem)
+      EXPECT_NE(AnswerTo(*profile, call), uint32_t{SECCOMP_RET_ERRNO} | EPERM)
+          << call[0] << " " << call[2];
+  }
 }
 
 TEST(ProfileLoaderTest, ProfileThatAllowsByDefaultSaysSo) {

@@ -1,8 +1,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "gateway/config/prices.h"
+#include "gateway/config/toml_document.h"
+#include "gateway/egress/purse.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/socket.h"
 #include "tests/integration/gateway/egress/broker_fixture.h"
@@ -20,6 +24,19 @@ class EgressBoundsTest : public BrokerTest {
     return Attach(std::move(route));
   }
 };
+
+// What is used up does not come back: no program is to try again, and it can read why.
+void ExpectExhausted(const HttpAnswer& answer, const std::string& code) {
+  EXPECT_EQ(answer.status, 403) << "a status that no client repeats";
+  EXPECT_NE(answer.head.find("x-should-retry: false\r\n"), std::string::npos) << answer.head;
+  EXPECT_NE(answer.head.find(Text("x-taskcell-egress: ", code, "\r\n")), std::string::npos);
+  EXPECT_NE(answer.head.find("content-type: application/json\r\n"), std::string::npos);
+  EXPECT_EQ(answer.head.find("retry-after"), std::string::npos);
+  const nlohmann::json body = nlohmann::json::parse(answer.body, nullptr, false);
+  ASSERT_FALSE(body.is_discarded()) << answer.body;
+  EXPECT_EQ(body["error"]["code"], code);
+  EXPECT_EQ(body["error"]["type"], "permission_error");
+}
 
 TEST(EgressLimitsTest, AreTheDocumentedOnes) {
   EgressLimits limits;
@@ -73,11 +90,12 @@ TEST_F(EgressBoundsTest, BodiesInMemory) {
   std::string half = Post(cell.port, "/v1/chat/completions", BodyOf(600));
   ASSERT_TRUE(holder.Send(half.substr(0, half.size() - 1)));
   ASSERT_TRUE(test::WaitFor([&] { return cell.handle->Totals().bytes_up == half.size() - 1; }))
-      << "599 bytes of a body are to be held";
-  EXPECT_EQ(Exchange(cell.port, Post(cell.port, "/v1/chat/completions", BodyOf(401))).status, 200);
-  HttpAnswer over = Exchange(cell.port, Post(cell.port, "/v1/chat/completions", BodyOf(402)));
+      << "600 bytes are to be held for a body";
+  EXPECT_EQ(Exchange(cell.port, Post(cell.port, "/v1/chat/completions", BodyOf(400))).status, 200);
+  HttpAnswer over = Exchange(cell.port, Post(cell.port, "/v1/chat/completions", BodyOf(401)));
   EXPECT_EQ(over.status, 503);
   EXPECT_NE(over.body.find("egress_memory"), std::string::npos);
+  EXPECT_EQ(over.head.find("x-should-retry"), std::string::npos) << "it may work later";
   ASSERT_TRUE(holder.Send("}"));
   EXPECT_EQ(holder.Read().status, 200);
   EXPECT_EQ(Exchange(cell.port, Post(cell.port, "/v1/chat/completions", BodyOf(1000))).status, 200);
@@ -96,7 +114,8 @@ TEST_F(EgressBoundsTest, SixtyFourConnections) {
   HttpClient over(cell.port);
   HttpAnswer answer = over.Read();
   EXPECT_EQ(answer.status, 503);
-  EXPECT_NE(answer.body.find("egress_connections"), std::string::npos);
+  EXPECT_NE(answer.body.find("egress_connections"), std::string::npos) << answer.body;
+  EXPECT_EQ(answer.head.find("x-should-retry"), std::string::npos) << "it may work later";
   EXPECT_TRUE(over.IsClosed());
   EXPECT_EQ(cell.handle->Totals().connections_refused, 1U);
   // One that goes makes room for one.
@@ -108,16 +127,49 @@ TEST_F(EgressBoundsTest, Requests) {
   Cell cell = AttachWith([](EgressLimits* limits) { limits->requests = 3; });
   for (int count = 0; count < 3; ++count) EXPECT_EQ(Chat(cell.port).status, 200);
   HttpAnswer over = Chat(cell.port);
-  EXPECT_EQ(over.status, 429);
-  EXPECT_NE(over.body.find("egress_requests"), std::string::npos);
+  ExpectExhausted(over, "egress_requests");
   EXPECT_EQ(NewLog().size(), 3U);
+}
+
+// A call takes 11 tokens and gives 7: 8.1 cents here.
+TEST_F(EgressBoundsTest, WhatItsAccountHasLeftForAllCellsThatItPaysFor) {
+  constexpr uint64_t kMicrocents = 1'000'000;
+  Purses purses;
+  const Prices prices =
+      ReadPrices(ParseToml("[taskcell.prices.test-model]\ninput = 100000\noutput = 1000000\n", "c")
+                     .value())
+          .value();
+  auto attach = [&](const std::string& account) {
+    Route route = MakeRoute(WireApi::kOpenAiChat);
+    route.payment = {purses.Open(account), prices};
+    route.payment.purse->Know(20 * kMicrocents, 2 * kMicrocents);
+    return Attach(std::move(route));
+  };
+  Cell cell = attach("one");
+  Cell beside = attach("one");
+  Cell other = attach("two");
+  EXPECT_EQ(Chat(cell.port).status, 200);
+  EXPECT_EQ(Chat(beside.port).status, 200);
+  EXPECT_FALSE(cell.handle->Totals().budget_spent);
+  EXPECT_EQ(Chat(beside.port).status, 200) << "18.2 of 20 cents were spent";
+  for (Cell* spent : {&cell, &beside}) {
+    const HttpAnswer over = Chat(spent->port);
+    EXPECT_EQ(over.status, 403);
+    EXPECT_NE(over.body.find("egress_budget"), std::string::npos) << over.body;
+    EXPECT_NE(over.body.find("monthly_budget_cents"), std::string::npos) << over.body;
+    EXPECT_TRUE(spent->handle->Totals().budget_spent);
+    EXPECT_EQ(spent->handle->Record().requests.back().code, "egress_budget");
+  }
+  EXPECT_EQ(Chat(other.port).status, 200);
+  EXPECT_FALSE(other.handle->Totals().budget_spent);
+  EXPECT_EQ(NewLog().size(), 4U) << "the provider saw no more";
 }
 
 TEST_F(EgressBoundsTest, RefusedRequestsCountToo) {
   Cell cell = AttachWith([](EgressLimits* limits) { limits->requests = 2; });
   EXPECT_EQ(Exchange(cell.port, "nonsense\r\n\r\n").status, 400);
   EXPECT_EQ(Chat(cell.port).status, 200);
-  EXPECT_EQ(Chat(cell.port).status, 429);
+  ExpectExhausted(Chat(cell.port), "egress_requests");
 }
 
 TEST_F(EgressBoundsTest, BytesFromTheCell) {
@@ -136,8 +188,7 @@ TEST_F(EgressBoundsTest, BytesFromTheCell) {
   EXPECT_EQ(cell.handle->Totals().bytes_up, 2 * request);
   ASSERT_TRUE(client.Send("P"));
   HttpAnswer over = client.Read();
-  EXPECT_EQ(over.status, 429);
-  EXPECT_NE(over.body.find("egress_bytes"), std::string::npos);
+  ExpectExhausted(over, "egress_bytes");
 }
 
 TEST_F(EgressBoundsTest, BytesToTheCell) {
@@ -150,6 +201,10 @@ TEST_F(EgressBoundsTest, BytesToTheCell) {
   HttpAnswer cut = Chat(over.port);
   EXPECT_FALSE(cut.is_whole);
   EXPECT_LT(cut.body.size(), 32U << 20);
+  // The next one is told so, and the provider is not asked.
+  const std::size_t asked = NewLog().size();
+  ExpectExhausted(Chat(over.port), "egress_bytes");
+  EXPECT_EQ(NewLog().size(), asked);
   EXPECT_EQ(over.handle->Detach().requests.at(0).code, "egress_bytes");
 }
 
@@ -182,7 +237,9 @@ TEST_F(EgressBoundsTest, ARequestHasToBeFinishedInTime) {
   for (const char* begun : {"POST /v1/chat", "POST /v1/chat/completions HTTP/1.1\r\nHost: "}) {
     HttpClient client(cell.port);
     ASSERT_TRUE(client.Send(begun));
-    EXPECT_EQ(client.Read().status, 408);
+    const HttpAnswer over = client.Read();
+    EXPECT_EQ(over.status, 408);
+    EXPECT_EQ(over.head.find("x-should-retry"), std::string::npos) << over.head;
     EXPECT_TRUE(client.IsClosed());
   }
   HttpClient in_body(cell.port);

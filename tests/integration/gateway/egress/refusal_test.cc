@@ -117,7 +117,9 @@ TEST_F(BrokerRefusalTest, RefusedBodiesAreAnsweredReadably) {
     HttpClient client(cell.port);
     ASSERT_TRUE(client.Send(Post(cell.port, row.path, row.body)));
     HttpAnswer answer = client.Read();
-    EXPECT_EQ(answer.status, row.code == std::string("egress_duplicate_key") ? 400 : 403);
+    const bool is_malformed = row.code == std::string("egress_duplicate_key");
+    // The only status at which codex does not ask again.
+    EXPECT_EQ(answer.status, is_malformed || row.api == WireApi::kOpenAiResponses ? 400 : 403);
     EXPECT_NE(answer.body.find(R"("error":{)"), std::string::npos);
     EXPECT_NE(answer.body.find(row.code), std::string::npos) << answer.body;
     EgressRecord record = cell.handle->Detach();
@@ -127,6 +129,26 @@ TEST_F(BrokerRefusalTest, RefusedBodiesAreAnsweredReadably) {
     EXPECT_EQ(record.totals.model_calls, 0U);
   }
   EXPECT_TRUE(NewLog().empty());
+}
+
+TEST_F(BrokerRefusalTest, EachKindIsCountedWithItsHostAndReason) {
+  Cell cell = AttachChat();
+  for (std::size_t count = 0; count <= kEgressRequestsShown; ++count)
+    ASSERT_EQ(Exchange(cell.port, Post(cell.port, "/v1/files", kChatBody)).status, 404);
+  EXPECT_EQ(Exchange(cell.port, "GET http://evil.example/ HTTP/1.1\r\nHost: x\r\n\r\n").status,
+            400);
+  EXPECT_EQ(Exchange(cell.port,
+                     "POST /v1/chat/completions HTTP/1.1\r\nHost: other.example\r\n"
+                     "Content-Length: 2\r\n\r\n{}")
+                .status,
+            400);
+  EXPECT_EQ(Chat(cell.port).status, 200) << "control: what is relayed is not counted";
+  std::vector<std::string> kinds;
+  for (const EgressRefusal& each : cell.handle->Detach().refusals)
+    kinds.push_back(Text(each.host, ' ', each.code, ' ', each.count));
+  EXPECT_EQ(kinds, (std::vector<std::string>{
+                       Text("127.0.0.1 egress_path ", kEgressRequestsShown + 1),
+                       "http://evil.example/ egress_http 1", "other.example egress_host 1"}));
 }
 
 TEST_F(BrokerRefusalTest, AddressesAreClassifiedWhenTheyAreDialled) {

@@ -43,6 +43,28 @@ TEST_F(RelayTest, EachApiReachesTheProviderWithTheOneCredential) {
   }
 }
 
+// The provider counts a prompt's tokens for nothing and asks no model: a program that had such an
+// answer alone has not been answered.
+TEST_F(RelayTest, ACountOfTokensIsNoModelCall) {
+  for (const auto& [mode, status] : {std::pair("", 200), {"/mode/404", 404}, {"/mode/429", 429}}) {
+    SCOPED_TRACE(status);
+    Cell cell = Attach(MakeRoute(WireApi::kAnthropicMessages, mode));
+    const std::string request =
+        Post(cell.port, "/v1/messages/count_tokens?beta=true", kMessagesBody);
+    EXPECT_EQ(Exchange(cell.port, request).status, status);
+    const EgressRecord record = cell.handle->Detach();
+    ASSERT_EQ(record.requests.size(), 1U);
+    EXPECT_EQ(record.requests[0].upstream_status, status);
+    EXPECT_EQ(record.totals.model_calls, 0U);
+    EXPECT_EQ(record.totals.model_not_found, 0U);
+    EXPECT_EQ(record.totals.rate_limited, 0U);
+  }
+  Cell cell = Attach(MakeRoute(WireApi::kAnthropicMessages, "/mode/401"));
+  const std::string request = Post(cell.port, "/v1/messages/count_tokens", kMessagesBody);
+  EXPECT_EQ(Exchange(cell.port, request).status, 401);
+  EXPECT_EQ(cell.handle->Detach().totals.auth_failures, 1U) << "it says that of the credential";
+}
+
 TEST_F(RelayTest, NoCredentialOrTraceOfTheCellGoesUp) {
   Cell cell = AttachChat();
   std::string headers =
@@ -96,6 +118,17 @@ TEST_F(RelayTest, AnOAuthTokenGoesAsBearerWithItsBeta) {
   EXPECT_EQ(seen.All("anthropic-beta"),
             std::vector<std::string>{"claude-code-20250219,oauth-2025-04-20"});
   EXPECT_EQ(cell.handle->Detach().totals.auth_failures, 1U);
+}
+
+TEST_F(RelayTest, ALoginNamesItsAccountBesideItsToken) {
+  Route route = MakeRoute(WireApi::kOpenAiResponses);
+  route.credential.account = "acct-1";
+  Cell cell = Attach(std::move(route));
+  std::string request = Post(cell.port, "/v1/responses", kResponsesBody);
+  request.insert(request.find("\r\n") + 2, "chatgpt-account-id: the-cells-own\r\n");
+  EXPECT_EQ(Exchange(cell.port, request).status, 200);
+  ASSERT_EQ(NewLog().size(), 1U);
+  EXPECT_EQ(NewLog()[0].All("chatgpt-account-id"), std::vector<std::string>{"acct-1"});
 }
 
 TEST_F(RelayTest, TwoCellsEachHaveTheirOwnRoute) {

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include "launcher/sys/socket.h"
 #include "launcher/sys/stream.h"
 #include "tests/integration/gateway/egress/http_client.h"
+#include "tests/integration/gateway/egress/proxy_process.h"
 #include "tests/support/client_hello_bytes.h"
 #include "tests/support/egress_world.h"
 #include "tests/support/fixture.h"
@@ -60,6 +62,7 @@ class TunnelTest : public ::testing::Test {
       Listen();
       auto broker = Broker::Start();
       ASSERT_TRUE(broker.ok()) << broker.error().text;
+      broker_ = broker.value().get();
       sys::LoopbackListener listener = sys::ListenLoopback().value();
       port_ = listener.port;
       CellWays ways;
@@ -94,8 +97,17 @@ class TunnelTest : public ::testing::Test {
   // Whether nothing has come to the far side.
   bool NobodyCame() { return sys::Poll(far_.get(), POLLIN, 300).value() == 0; }
 
-  // Asks for the tunnel and sends its ClientHello; the far side then has read that.
+  // What the far side says first, where it is a server that takes the ClientHello as it is.
+  static constexpr std::string_view kTaken = "\x15";
+
+  // Asks for the tunnel and sends its ClientHello, which the far side reads and answers.
   UniqueFd Open(HttpClient& client) {
+    UniqueFd far = OpenUnanswered(client);
+    EXPECT_TRUE(sys::SendNow(far.get(), kTaken).ok());
+    EXPECT_EQ(ReadFrom(client.fd(), kTaken.size()), kTaken);
+    return far;
+  }
+  UniqueFd OpenUnanswered(HttpClient& client) {
     EXPECT_TRUE(client.Send(kAsk));
     EXPECT_EQ(ReadFrom(client.fd(), kOpened.size()), kOpened);
     const std::string hello = test::ClientHelloFor("files.example.org");
@@ -120,6 +132,7 @@ class TunnelTest : public ::testing::Test {
   std::string directory_ = "/tmp/taskcell-tunnel-XXXXXX";
   UniqueFd far_;
   uint16_t port_ = 0;
+  Broker* broker_ = nullptr;  // while Run lasts
   std::unique_ptr<BrokerCell> cell_;
 };
 
@@ -147,7 +160,7 @@ TEST_F(TunnelTest, BytesPassBothWaysAndEachSideEndsItsOwn) {
     EXPECT_EQ(record.tunnels[0].code, "");
     EXPECT_EQ(record.tunnels[0].bytes_up,
               up.size() + test::ClientHelloFor("files.example.org").size());
-    EXPECT_EQ(record.tunnels[0].bytes_down, down.size());
+    EXPECT_EQ(record.tunnels[0].bytes_down, kTaken.size() + down.size());
     EXPECT_EQ(record.totals.tunnels, 1U);
     EXPECT_EQ(record.totals.tunnels_refused, 0U);
   });
@@ -192,6 +205,47 @@ TEST_F(TunnelTest, ARequestAndItsHelloMayComeAtOnceButNothingElseInstead) {
   });
 }
 
+// RFC 8446 section 4.1.4: the server may ask for another ClientHello, and then that one counts.
+TEST_F(TunnelTest, ASecondClientHelloMustNameTheHostAsWell) {
+  using namespace std::string_literals;
+  const std::string retry = test::Record(
+      "\x02" + test::Behind(3,
+                            "\x03\x03"
+                            "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91"
+                            "\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c\0"s));
+  const std::string change = "\x14\x03\x03\0\x01\x01"s;
+  Run({}, [&] {
+    HttpClient honest(port_);
+    UniqueFd far = OpenUnanswered(honest);
+    ASSERT_TRUE(sys::SendNow(far.get(), retry).ok());
+    EXPECT_EQ(ReadFrom(honest.fd(), retry.size()), retry);
+    const std::string second = change + test::ClientHelloFor("files.example.org");
+    ASSERT_TRUE(honest.Send(second + "more"));
+    EXPECT_EQ(ReadFrom(far.get(), second.size() + 4), second + "more");
+
+    for (bool waits : {true, false}) {
+      HttpClient hostile(port_);
+      UniqueFd front = OpenUnanswered(hostile);
+      const std::string other = change + test::ClientHelloFor("other.example.org");
+      // One that does not wait to be asked is made to.
+      if (!waits) {
+        ASSERT_TRUE(hostile.Send(other));
+      }
+      ASSERT_TRUE(sys::SendNow(front.get(), retry).ok());
+      if (waits) {
+        EXPECT_EQ(ReadFrom(hostile.fd(), retry.size()), retry);
+        ASSERT_TRUE(hostile.Send(other));
+      }
+      EXPECT_EQ(ReadFrom(front.get()), "") << "not a byte of it";
+      const std::string heard = ReadFrom(hostile.fd());
+      EXPECT_TRUE(heard.ends_with(kAlert)) << heard.size();
+      EXPECT_EQ(cell_->Record().tunnels.back().code, "egress_sni");
+    }
+    EXPECT_EQ(cell_->Record().totals.tunnels_refused, 2U);
+    EXPECT_EQ(cell_->Record().tunnels.front().code, "");
+  });
+}
+
 TEST_F(TunnelTest, AHeadOfEightKiBIsReadAndOneByteMoreIsRefused) {
   Run({}, [&] {
     auto padded = [](std::size_t size) {
@@ -214,7 +268,7 @@ TEST_F(TunnelTest, TheTasksBytesAreCountedEachWayAndEndTheTunnelThatIsOneOver) {
   EgressLimits limits;
   const std::size_t asked = kAsk.size() + test::ClientHelloFor("files.example.org").size();
   limits.bytes_up = asked + 10;
-  limits.bytes_down = 10;
+  limits.bytes_down = kTaken.size() + 10;
   for (bool is_up : {true, false}) {
     Run(limits, [&] {
       HttpClient client(port_);
@@ -269,6 +323,51 @@ TEST_F(TunnelTest, AHostThatIsNotThereIsCutWithItsCode) {
     ASSERT_TRUE(client.Send(std::string(kAsk) + test::ClientHelloFor("files.example.org")));
     EXPECT_EQ(ReadFrom(client.fd()), std::string(kOpened) + std::string(kAlert));
     EXPECT_EQ(TunnelOtherThan("").code, "egress_unreachable");
+  });
+}
+
+// The name is one that nobody here can resolve, and what the proxy leads to is on loopback: both
+// are its business.
+TEST_F(TunnelTest, ThroughTheOperatorsProxyItIsAskedForExactlyThePlaceOfTheList) {
+  Run({}, [&] {
+    sys::LoopbackListener far = sys::ListenLoopback().value();
+    far_ = std::move(far.fd);
+    const std::string ask = "CONNECT nowhere.example.com:443 HTTP/1.1\r\n\r\n";
+    const std::string hello = test::ClientHelloFor("nowhere.example.com");
+    for (int refuse : {0, 403}) {
+      Proxy proxy(directory_, far.port, refuse);
+      CellWays ways;
+      sys::LoopbackListener listener = sys::ListenLoopback().value();
+      ways.tunnel_listener = std::move(listener.fd);
+      ways.allowed = {{"nowhere.example.com", 443}};
+      ways.route.uplink.proxy = proxy.Url();
+      auto cell = broker_->Attach(std::move(ways));
+      ASSERT_TRUE(cell.ok()) << cell.error().text;
+      cell_ = std::move(cell).value();
+      HttpClient client(listener.port);
+      ASSERT_TRUE(client.Send(ask));
+      EXPECT_EQ(ReadFrom(client.fd(), kOpened.size()), kOpened);
+      EXPECT_EQ(proxy.Log(), "") << "not before the ClientHello has passed";
+      ASSERT_TRUE(client.Send(hello));
+      if (refuse != 0) {
+        EXPECT_EQ(ReadFrom(client.fd()), kAlert);
+        EXPECT_EQ(TunnelOtherThan("").code, "egress_unreachable");
+        continue;
+      }
+      UniqueFd server = Accept();
+      EXPECT_EQ(ReadFrom(server.get(), hello.size()), hello);
+      ASSERT_TRUE(sys::SendNow(server.get(), kTaken).ok());
+      EXPECT_EQ(ReadFrom(client.fd(), kTaken.size()), kTaken) << "nothing of the proxy's answer";
+      EXPECT_NE(proxy.Log().find("CONNECT nowhere.example.com:443 HTTP/1.1"), std::string::npos)
+          << proxy.Log();
+      // Another place, or another server name, does not even come to the proxy.
+      HttpClient other(listener.port);
+      ASSERT_TRUE(other.Send(ask + test::ClientHelloFor("other.example.com")));
+      EXPECT_EQ(ReadFrom(other.fd()), std::string(kOpened) + std::string(kAlert));
+      EXPECT_EQ(Exchange(listener.port, "CONNECT 10.0.0.1:443 HTTP/1.1\r\n\r\n").status, 400);
+      const std::string log = proxy.Log();
+      EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+    }
   });
 }
 

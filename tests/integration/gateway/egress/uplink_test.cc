@@ -1,19 +1,13 @@
 // The operator's own certificates and proxy on the way to a provider that speaks TLS.
 #include "gateway/config/uplink.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "gateway/config/taskcell_settings.h"
 #include "tests/integration/gateway/egress/broker_fixture.h"
+#include "tests/integration/gateway/egress/proxy_process.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/tls_certificate.h"
-#include "tests/support/wait_for.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -85,48 +79,12 @@ TEST_F(UplinkTest, NothingIsSentWhereTheCertificateDoesNotHold) {
   }
 }
 
-// A proxy that leads every tunnel to one port of loopback.
-class Proxy {
- public:
-  Proxy(const test::TempDirectory& directory, uint16_t to, int refuse) : log_(directory.At("log")) {
-    const std::string port_file = directory.At("port");
-    const std::string target = std::to_string(to);
-    const std::string answer = std::to_string(refuse);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::execl("/usr/bin/python3", "python3", TASKCELL_CONNECT_PROXY, "--to", target.c_str(),
-              "--log", log_.c_str(), "--port-file", port_file.c_str(), "--refuse", answer.c_str(),
-              nullptr);
-      ::_exit(127);
-    }
-    EXPECT_TRUE(test::WaitFor([&] { return (std::ifstream(port_file) >> port_) && port_ != 0; }));
-  }
-  ~Proxy() {
-    (void)::kill(pid_, SIGKILL);
-    (void)::waitpid(pid_, nullptr, 0);
-  }
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
-
-  std::string Url() const { return Text("http://127.0.0.1:", port_); }
-  // All it has heard, as lines of JSON.
-  std::string Log() const {
-    std::ifstream file(log_);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
- private:
-  pid_t pid_ = -1;
-  std::string log_;
-  uint16_t port_ = 0;
-};
-
 // The name is one that nobody can resolve: only the proxy is asked.
 TEST_F(UplinkTest, AProxyIsAskedForATunnelAndSeesNothingOfTheRequest) {
   const std::string certificate = MakeCertificate(directory_.path(), "provider.invalid");
   ProviderProcess provider(kRealKey, "hello", certificate);
   ASSERT_TRUE(provider.IsUp());
-  Proxy proxy(directory_, provider.port(), 0);
+  Proxy proxy(directory_.path(), provider.port(), 0);
   Uplink uplink = Trusting(certificate);
   uplink.proxy = proxy.Url();
   Cell cell = Attach(RouteTo("https://provider.invalid/v1", uplink));
@@ -143,7 +101,7 @@ TEST_F(UplinkTest, AProxyIsAskedForATunnelAndSeesNothingOfTheRequest) {
 }
 
 TEST_F(UplinkTest, AProxyThatRefusesOrIsNotThereIsNamed) {
-  Proxy proxy(directory_, 9, 407);
+  Proxy proxy(directory_.path(), 9, 407);
   for (const std::string& url : {proxy.Url(), std::string("http://127.0.0.1:1")}) {
     Uplink uplink;
     uplink.proxy = url;
@@ -155,7 +113,7 @@ TEST_F(UplinkTest, AProxyThatRefusesOrIsNotThereIsNamed) {
 }
 
 TEST_F(UplinkTest, AProviderOnLoopbackIsReachedWithoutTheProxy) {
-  Proxy proxy(directory_, provider_->port(), 407);
+  Proxy proxy(directory_.path(), provider_->port(), 407);
   Route route = MakeRoute(WireApi::kOpenAiChat);
   route.uplink.proxy = proxy.Url();
   Cell cell = Attach(std::move(route));

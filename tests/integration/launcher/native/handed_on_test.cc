@@ -1,6 +1,5 @@
 // What a process hands on to what it starts, and a cell's program does not get of it.
 #include <gmock/gmock.h>
-#include <linux/ioprio.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -50,6 +49,16 @@ void SetAll(rlim_t value) {
   }
 }
 
+// <linux/ioprio.h> of newer kernels is no C++.
+constexpr int kIoClassShift = 13;
+constexpr int kRealTime = 1;
+constexpr int kIdle = 3;
+
+void SetIoPriority(int priority) {
+  constexpr int kOfProcess = 1;
+  if (::syscall(SYS_ioprio_set, kOfProcess, 0, priority) != 0) ::_exit(92);
+}
+
 // The lines of Script for limits, where none may be above its ceiling.
 std::string AtMost(std::string_view lines) {
   constexpr uint64_t kCeilings[] = {0, 0, 0, 819200, 4096, 8388608};
@@ -69,8 +78,7 @@ TEST_F(HandedOnTest, ARealTimePolicyAndItsLimitsStayOutside) {
     SetAll(RLIM_INFINITY);
     struct sched_param first = {1};
     if (::sched_setscheduler(0, SCHED_FIFO, &first) != 0) ::_exit(91);
-    long real_time = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_RT, 4);
-    if (::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, real_time) != 0) ::_exit(92);
+    SetIoPriority(kRealTime << kIoClassShift | 4);
   };
   Outcome control = Outside(options);
   TASKCELL_REQUIRE(control.status == 0, "needs a kernel that gives root the policy SCHED_FIFO");
@@ -88,8 +96,7 @@ TEST_F(HandedOnTest, WhatGivesAProgramLessIsKept) {
     SetAll(0);
     struct sched_param none = {};
     if (::sched_setscheduler(0, SCHED_BATCH, &none) != 0 || ::nice(7) != 7) ::_exit(91);
-    long idle = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0);
-    if (::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, idle) != 0) ::_exit(92);
+    SetIoPriority(kIdle << kIoClassShift);
   };
   const std::string same = "3 7 3\n0 0\n0 0\n0 0\n0 0\n0 0\n0 0\n";
   EXPECT_EQ(Outside(options).out, same);

@@ -14,7 +14,6 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/process.h"
 #include "tests/support/host_guard.h"
-#include "tests/support/hung_files.h"
 #include "tests/support/kill_at_call.h"
 #include "tests/support/launch.h"
 #include "tests/support/syscall_faults.h"
@@ -64,6 +63,90 @@ TEST_F(InputsTest, NothingIsMadeInWhatTheCallerLetsBeWritten) {
     EXPECT_THAT(refused.err, HasSubstr("mkdir -p " + scratch_ + "/data/"));
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_ + "/data"), {}), 1);
   }
+}
+
+// It is the caller who may read it, and the cell is somebody else to the host.
+TEST_F(InputsTest, ASourceThatTheCellMayNotReadIsRefusedAndWhatIsBelowIsNot) {
+  MakeFile("data/open", "content");
+  const std::string closed = MakeFile("data/closed", "content");
+  const std::string data = scratch_ + "/data";
+  const std::string report = scratch_ + "/report.json";
+  auto launch = [&](const std::string& source, const char* ids) {
+    return Launch({"--ro=" + source + ":/data", "--report=" + report, "--userns", ids, "--",
+                   "/bin/sh", "-c", "cat /data/open; cat /data/closed"});
+  };
+  ASSERT_EQ(::chmod(closed.c_str(), 0600), 0);
+  ASSERT_EQ(::chown(closed.c_str(), user_->uid, user_->gid), 0);
+  ASSERT_EQ(::chown(data.c_str(), user_->uid, user_->gid), 0);
+  const Outcome control = launch(data, "subids");
+  EXPECT_EQ(control.out, "content") << control.err;
+  EXPECT_THAT(control.err, HasSubstr("/data/closed: Permission denied"));
+  EXPECT_EQ(launch(data, "own").out, "contentcontent");
+  for (const auto& [source, mode] :
+       {std::pair(data, mode_t{0711}), std::pair(data, mode_t{0744}), std::pair(data, mode_t{0700}),
+        std::pair(closed, mode_t{0600})}) {
+    ASSERT_EQ(::chmod(source.c_str(), mode), 0);
+    const Outcome refused = launch(source, "subids");
+    EXPECT_EQ(refused.status, 125) << source;
+    EXPECT_EQ(refused.out, "");
+    EXPECT_THAT(refused.err, HasSubstr("stage 'access'"));
+    EXPECT_THAT(refused.err, HasSubstr("'" + source + "' is not readable for the cell"));
+    EXPECT_THAT(refused.err, HasSubstr("setfacl -m u:"));
+    std::ifstream file(report);
+    std::string told{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(told, HasSubstr(R"("code":"source_unreadable")"));
+    ASSERT_EQ(::chmod(source.c_str(), source == data ? 0755 : 0600), 0);
+  }
+}
+
+// What /proc calls a directory that is gone is a name that somebody else may take.
+TEST_F(InputsTest, ASourceThatIsGoneIsNotTheOneThatHasItsNameNow) {
+  MakeFile("data/file", "good");
+  MakeFile("data (deleted)/file", "the canary");
+  ASSERT_EQ(::chown((scratch_ + "/data").c_str(), user_->uid, user_->gid), 0);
+  RunOptions options;
+  options.user = user_;
+  options.directory = scratch_ + "/data";
+  const std::vector<std::string> words = Command({"--ro=.:/data", "--", "/bin/cat", "/data/file"});
+  std::vector<std::string> script = {"/bin/sh", "-c", "exec \"$@\"", "sh"};
+  script.insert(script.end(), words.begin(), words.end());
+  EXPECT_EQ(test::Run(script, options).out, "good") << "control";
+  script[2] = "rm file && rmdir ../data && exec \"$@\"";
+  const Outcome gone = test::Run(script, options);
+  EXPECT_EQ(gone.status, 125) << gone.out;
+  EXPECT_THAT(gone.out + gone.err, Not(HasSubstr("the canary")));
+}
+
+TEST_F(InputsTest, AMountShowsWhatIsWrittenLaterAndACopyDoesNot) {
+  MakeFile("agent/SOUL.md", "before");
+  MakeFile("agent/go", "");
+  for (const char* name : {"/agent", "/agent/SOUL.md"})
+    ASSERT_EQ(::chown((scratch_ + name).c_str(), user_->uid, user_->gid), 0);
+  const std::string write =
+      "printf after >" + scratch_ + "/agent/SOUL.md; rm " + scratch_ + "/agent/go";
+  // The program in the cell waits for what is written outside as soon as the cell is there.
+  RunOptions options;
+  options.user = user_;
+  const Outcome ran = test::Run(
+      {"/bin/sh", "-c",
+       "\"$1\" --agent-dir=$2 --ro=$2:/data -- /bin/sh -c 'echo there; while [ -e /data/go ]; do "
+       "sleep 0.01; done; cat /agent/SOUL.md /data/SOUL.md' | { read there; " +
+           write + "; echo $there; cat; }",
+       "sh", Program("taskcell-launch"), scratch_ + "/agent"},
+      options);
+  EXPECT_EQ(ran.out, "there\nbeforeafter") << ran.err;
+}
+
+TEST_F(InputsTest, ARootDirectoryThatTheCellMayNotEnterIsRefused) {
+  const std::string rootfs = MakeRootfs();
+  ASSERT_EQ(::chown(rootfs.c_str(), user_->uid, user_->gid), 0);
+  const std::vector<std::string> arguments = {
+      "--rootfs=" + rootfs, "--userns", "subids", "--", "/launch", "--version"};
+  EXPECT_EQ(Launch(arguments).status, 0);  // control
+  ASSERT_EQ(::chmod(rootfs.c_str(), 0700), 0);
+  const Outcome refused = Launch(arguments);
+  EXPECT_EQ(refused.status, 125) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("'" + rootfs + "' is not readable for the cell"));
 }
 
 TEST_F(InputsTest, InAMountWithoutSymbolicLinksNoneIsFollowed) {
@@ -145,40 +228,6 @@ TEST_F(InputsTest, ASignalEndsALaunchThatWaitsForADescriptor) {
   EXPECT_EQ(terminated.status, 128 + SIGTERM) << terminated.err;
 }
 
-// By its own copying child, by the cell's, and by itself, which wait for one that does not answer.
-TEST_F(InputsTest, ASignalEndsALaunchThatWaitsForAFileSystem) {
-  TASKCELL_REQUIRE(HasFuse(), kNeedsFuse);
-  const std::string hung = scratch_ + "/hung";
-  std::filesystem::create_directory(hung);
-  struct Row {
-    std::string option;
-    HungFiles::Answers answers;
-  };
-  for (const Row& row : {Row{"--agent-dir=" + hung, HungFiles::Answers::kRoot},
-                         Row{"--ro=" + hung + ":/data", HungFiles::Answers::kNothing}}) {
-    SCOPED_TRACE(row.option);
-    int status = InChild([&] {
-      if (!EnterOwnMounts()) return 90;
-      const HungFiles files(hung, row.answers);
-      if (!files.mounted()) return 91;
-      RunOptions options;
-      options.in_child = [] {
-        const pid_t self = ::getpid();
-        if (::fork() != 0) return;
-        (void)::usleep(500'000);
-        ::_exit(::kill(self, SIGTERM));
-      };
-      const auto begun = std::chrono::steady_clock::now();
-      const Outcome ran = Launch({row.option, "--", "/bin/true"}, options);
-      const auto took = std::chrono::steady_clock::now() - begun;
-      if (took < std::chrono::milliseconds(400)) return 1;  // it did not wait
-      if (took > std::chrono::seconds(10)) return 2;
-      return ran.status == 128 + SIGTERM ? 0 : 3;
-    });
-    EXPECT_EQ(status, 0);
-  }
-}
-
 // Killed as it enters one of its system calls, and then at a later one, until it comes to no more.
 TEST_F(InputsTest, ALauncherThatIsKilledLeavesNoFileWithAGivenContent) {
   TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to trace");
@@ -240,6 +289,9 @@ TEST_F(InputsTest, ADescriptorThatIsNotOpenIsRefused) {
   Outcome ran = Launch({"--report=" + scratch_ + "/r", "--file=/etc/given:5", "--", "/bin/true"});
   EXPECT_EQ(ran.status, 125);
   EXPECT_THAT(ran.err, HasSubstr("descriptor 5 is not open"));
+  std::ifstream file(scratch_ + "/r");
+  const std::string report(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(report, HasSubstr("descriptor 5 is not open")) << "no older report stays";
 }
 
 TEST_F(InputsTest, OnlyTheAgentsInstructionsAreSeenAndAsTheyWereAtTheStart) {

@@ -67,11 +67,11 @@ TEST_F(NativeLaunchTest, ASubordinateIdIsAnotherKernelUser) {
   TASKCELL_REQUIRE(::access("/usr/bin/newuidmap", X_OK) == 0, "needs newuidmap (package uidmap)");
   // As nobody but its owner, a 0600 file of the caller is out of reach; under the caller's own id
   // it is not.
-  std::string secret = MakeFile("secret", "x");
+  std::string secret = MakeFile("data/secret", "x");
   ASSERT_EQ(::chown(secret.c_str(), user_->uid, user_->gid), 0);
   ASSERT_EQ(::chmod(secret.c_str(), 0600), 0);
-  std::vector<std::string> rest = {"--ro=" + secret + ":/secret", ReportOption(), "--", "/bin/cat",
-                                   "/secret"};
+  std::vector<std::string> rest = {"--ro=" + scratch_ + "/data:/data", ReportOption(), "--",
+                                   "/bin/cat", "/data/secret"};
   Outcome own = Launch(rest);
   EXPECT_EQ(own.status, 0) << own.err;
   EXPECT_THAT(Report(), HasSubstr(R"("uid_separation":"none")"));
@@ -185,8 +185,8 @@ TEST_F(NativeLaunchTest, AProgramThatIgnoresEverythingIsEndedByTheTimeout) {
 
 TEST_F(NativeLaunchTest, AProgramMayEndByItselfWhenItsTimeIsUp) {
   const std::string script = "trap 'echo ended; exit 3' TERM; sleep 600 & wait";
-  Outcome ran = Launch(
-      {"--timeout=300ms", "--kill-after=20s", ReportOption(), "--", "/bin/sh", "-c", script});
+  Outcome ran =
+      Launch({"--timeout=3s", "--kill-after=20s", ReportOption(), "--", "/bin/sh", "-c", script});
   EXPECT_EQ(ran.status, 124);
   EXPECT_EQ(ran.out, "ended\n");
   EXPECT_THAT(Report(), HasSubstr(R"("exit":3,"signal":null,"timed_out":true)"));
@@ -544,6 +544,41 @@ TEST_F(NativeLaunchTest, UserNamespacesSwitchedOffAreNamedBeforeLimits) {
                           options);
   EXPECT_EQ(ran.status, 125);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("max_user_namespaces is 0"), Not(HasSubstr("No space"))));
+}
+
+// The kernel's word for both is that of a full disk.
+TEST_F(NativeLaunchTest, UserNamespacesThatAreUsedUpAreNamedBeforeLimits) {
+  RunOptions options;
+  options.user = user_;
+  auto launched_where = [&](const std::string& before) {
+    const std::string script =
+        "echo 1 >/proc/sys/user/max_user_namespaces; own=$(readlink "
+        "/proc/self/ns/user); " +
+        before + "\"$0\" -- /bin/true; status=$?; kill $!; exit $status";
+    return test::Run(
+        {"/usr/bin/unshare", "-Ur", "/bin/sh", "-c", script, Program("taskcell-launch")}, options);
+  };
+  Outcome one_is_left = launched_where("sleep 1000 & ");
+  EXPECT_EQ(one_is_left.status, 125);
+  EXPECT_THAT(one_is_left.err, Not(HasSubstr("max_user_namespaces"))) << "control";
+  Outcome none_is_left = launched_where(
+      "unshare -U sleep 1000 & while [ \"$(readlink /proc/$!/ns/user)\" = \"$own\" ]; do :; "
+      "done; ");
+  EXPECT_EQ(none_is_left.status, 125);
+  EXPECT_THAT(none_is_left.err, AllOf(HasSubstr("(user.max_user_namespaces is 1) is used up"),
+                                      Not(HasSubstr("No space"))));
+}
+
+TEST_F(NativeLaunchTest, UserNamespacesThatAreNestedTooDeepAreNamedBeforeLimits) {
+  const std::string script = MakeFile("deeper",
+                                      "unshare -U true 2>/dev/null || exec \"$1\" -- /bin/true\n"
+                                      "exec unshare -Ur /bin/sh \"$0\" \"$1\"\n");
+  RunOptions options;
+  options.user = user_;
+  Outcome ran = test::Run({"/bin/sh", script, Program("taskcell-launch")}, options);
+  EXPECT_EQ(ran.status, 125);
+  EXPECT_THAT(ran.err,
+              AllOf(HasSubstr("user namespaces are nested 32 deep"), Not(HasSubstr("No space"))));
 }
 
 TEST_F(NativeLaunchTest, TheJobHasATimeNamespaceOfItsOwnWhoseClocksAreTheHosts) {

@@ -1,7 +1,11 @@
 // Where limits are made, and which may be weaker: --cgroup-parent, --allow-missing, --oom-group.
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <fstream>
+#include <iterator>
 
 #include "launcher/base/text.h"
 #include "launcher/cgroup/layout.h"
@@ -136,10 +140,14 @@ TEST_F(LimitOptionsTest, TheWholeCellIsKilledForMemoryWhereThatIsAsked) {
                                    "head -c 200M /dev/zero | tail >/dev/null; echo alive"};
   EXPECT_THAT(Launch(rest).out, HasSubstr("alive")) << "control";
   rest.insert(rest.begin(), "--oom-group");
+  rest.insert(rest.begin(), "--report=" + scratch_ + "/report");
   Outcome ran = Launch(rest);
   EXPECT_THAT(ran.out, Not(HasSubstr("alive")));
   if (layout_.Find(cgroup::Controller::kMemory)->unified) {
-    EXPECT_NE(ran.status, 0);
+    EXPECT_EQ(ran.status, 128 + SIGKILL) << ran.err;
+    std::ifstream file(scratch_ + "/report");
+    const std::string report(std::istreambuf_iterator<char>(file), {});
+    EXPECT_THAT(report, AllOf(HasSubstr("\"oom_kills\":"), Not(HasSubstr("\"error\""))));
   } else {
     EXPECT_EQ(ran.status, 125);
     EXPECT_THAT(ran.err, HasSubstr("v1 has no memory.oom.group"));

@@ -57,8 +57,9 @@ TEST_F(StreamsTest, InputStillReachesTheProgram) {
 
 TEST_F(StreamsTest, TheDeadlineHoldsWhileOutputFlows) {
   // That it is asked to end is the launcher's doing: init's own deadline, long after, kills.
-  Outcome asked = Launch({"--output-size=1024G", "--timeout=500ms", "--kill-after=30s", "--",
-                          "/bin/sh", "-c", "trap 'echo asked >&2; exit 0' TERM; yes & wait"});
+  Outcome asked =
+      Launch({"--output-size=1024G", "--timeout=3s", "--kill-after=30s", "--", "/bin/sh", "-c",
+              "trap 'echo asked >&2; exit 0' TERM; while :; do echo y; done & wait"});
   EXPECT_EQ(asked.status, 124);
   EXPECT_EQ(asked.err, "asked\n");
   Outcome deaf =

@@ -20,58 +20,12 @@
 #include "launcher/sys/process.h"
 #include "launcher/sys/socket.h"
 #include "tests/support/fixture.h"
+#include "tests/support/on_terminal.h"
 
 namespace taskcell::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-// A program started as a shell would start it: leader of a session on its own terminal.
-class OnTerminal {
- public:
-  explicit OnTerminal(const std::vector<std::string>& argv) {
-    master_ = UniqueFd(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
-    std::array<char, 64> name = {};
-    bool ready = ::grantpt(master_.get()) == 0 && ::unlockpt(master_.get()) == 0 &&
-                 ::ptsname_r(master_.get(), name.data(), name.size()) == 0;
-    EXPECT_TRUE(ready);
-    sys::Cloned cloned = sys::CloneProcess(0).value();
-    if (cloned.in_child) {
-      ::setsid();
-      int terminal = ::open(name.data(), O_RDWR | O_CLOEXEC);
-      ::ioctl(terminal, TIOCSCTTY, 0);
-      for (int fd : {0, 1, 2}) (void)sys::PlaceDescriptor(terminal, fd);
-      (void)sys::Execute(argv[0], argv, {"PATH=/usr/bin:/bin", "LANG=C"});
-      sys::ExitNow(127);
-    }
-    child_ = std::move(cloned.child);
-  }
-
-  void SetWindow(unsigned short rows, unsigned short columns) const {
-    struct winsize size = {rows, columns, 0, 0};
-    EXPECT_EQ(::ioctl(master_.get(), TIOCSWINSZ, &size), 0);
-  }
-
-  void Type(std::string_view text) { EXPECT_TRUE(sys::WriteAll(master_.get(), text).ok()); }
-
-  std::string ScreenUntil(std::string_view wanted) {
-    auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (screen_.find(wanted) == std::string::npos && std::chrono::steady_clock::now() < end) {
-      Result<short> ready = sys::Poll(master_.get(), POLLIN, 100);
-      if (!ready.ok() || ready.value() == 0) continue;
-      std::array<char, 512> chunk;
-      Result<std::size_t> got = sys::Read(master_.get(), chunk);
-      if (!got.ok() || got.value() == 0) break;
-      screen_.append(chunk.data(), got.value());
-    }
-    return screen_;
-  }
-
- private:
-  UniqueFd master_;
-  sys::Child child_;
-  std::string screen_;
-};
 
 // The shell around it reads the terminal before and after: the launcher gives back what it lent.
 TEST(LaunchTerminalTest, TheProgramReadsTheTerminalAndTheCallerHasItAgainAfterwards) {
@@ -124,6 +78,38 @@ TEST(LaunchTerminalTest, APagerBehindTheProgramHasTheTerminal) {
                         kPager + "\"; echo status:$?"});
   EXPECT_THAT(shell.ScreenUntil("status:"),
               testing::AllOf(HasSubstr("pager 200000"), HasSubstr("status:0")));
+}
+
+// Whatever --seccomp allows. The control: the same lines outside of a cell are read by the shell.
+TEST(LaunchTerminalTest, AProfileThatAllowsEverythingLetsNothingBeTypedForTheCaller) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root or delegated cgroups");
+  std::string directory = "/tmp/taskcell-terminal-test-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  std::filesystem::permissions(directory, std::filesystem::perms(0755));
+  const std::string profile = directory + "/profile.json";
+  std::ofstream(profile) << R"({"defaultAction":"SCMP_ACT_ALLOW"})";
+  const std::string types =
+      "/usr/bin/python3 -c \"import fcntl, resource\n"
+      "for letter in b'typed\\n':\n"
+      "  try: fcntl.ioctl(0, 0x5412, bytes([letter]))\n"
+      "  except OSError as error: print('errno', error.errno)\n"
+      "try: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+      "except (OSError, ValueError) as error: print('core stays')\"";
+  auto screen = [&](const std::string& prefix) {
+    OnTerminal shell({"/bin/sh", "-c", prefix + types + "; echo after; read x; echo read:$x"});
+    shell.ScreenUntil("after");
+    shell.Type("mine\n");
+    return shell.ScreenUntil("read:");
+  };
+  const std::string outside = screen("");
+  EXPECT_TRUE(outside.find("read:typed") != std::string::npos ||
+              outside.find("errno 5") != std::string::npos)  // a kernel that types for nobody
+      << outside;
+  EXPECT_THAT(outside, testing::Not(HasSubstr("core stays")));
+  EXPECT_THAT(
+      screen(Program("taskcell-launch") + " --seccomp " + profile + " -- "),
+      testing::AllOf(HasSubstr("errno 1"), HasSubstr("core stays"), HasSubstr("read:mine")));
+  std::filesystem::remove_all(directory);
 }
 
 // A job that tries to have the terminal it was started from without being in its foreground there.
@@ -348,6 +334,20 @@ TEST_F(OwnTerminalTest, NothingCanBeTypedIntoItFromInside) {
   EXPECT_THAT(shell.ScreenUntil("over"),
               testing::AllOf(HasSubstr("errno 1\r\nerrno 1"), testing::Not(HasSubstr("typed"))));
   std::filesystem::remove(file);
+}
+
+// What the program prints is for whoever watches; what is told of it must not pass for that.
+TEST_F(OwnTerminalTest, ControlSequencesComeFromTheProgramAndNeverInAMessage) {
+  const std::string launch = Program("taskcell-launch") + " --tty -- ";
+  OnTerminal shell({"/bin/sh", "-c",
+                    WithTty("printf \"<\\033[31mred\\033[m>\"") + "; " + launch +
+                        "'/no/\x1b]0;owned\x07\xc2\x9b"
+                        "31m'; echo status:$?"});
+  const std::string screen = shell.ScreenUntil("status:127");
+  EXPECT_THAT(screen, HasSubstr("<\x1b[31mred\x1b[m>"));
+  EXPECT_THAT(screen, HasSubstr(R"('/no/\x1b]0;owned\x07\xc2\x9b31m')"));
+  EXPECT_THAT(screen, testing::Not(HasSubstr("\x1b]0;")));
+  EXPECT_THAT(screen, testing::Not(HasSubstr("\xc2\x9b")));
 }
 
 TEST_F(OwnTerminalTest, AProgramThatClosesItsStreamsKeepsItsTerminalAndItsStatus) {

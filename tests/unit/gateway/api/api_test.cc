@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -28,11 +29,18 @@ class ApiTest : public ScriptedService {
     (void)std::signal(SIGPIPE, SIG_IGN);
     Instance instance = ClaimHome(*home_).value();
     lock_ = std::move(instance.lock);
+    scripts_ = Scripts::Make([this](const ScriptRequest& request,
+                                    int cancel_fd) { return WorkOnScript(request, cancel_fd); },
+                             [] { return uint64_t{1}; })
+                   .value();
     api_ =
-        std::make_unique<Api>(*service_, []() -> Result<std::string> { return std::string("[]"); });
-    server_ = HttpServer::Start(std::move(instance.listener), [this](const ApiRequest& request) {
-                return api_->Answer(request);
-              }).value();
+        std::make_unique<Api>(*service_, *scripts_, home_->path,
+                              [this]() -> Result<std::vector<ListedAccount>> { return accounts_; });
+    server_ =
+        HttpServer::Start(
+            std::move(instance.listener),
+            [this](const ApiRequest& request) { return api_->Answer(request); }, idle_seconds_)
+            .value();
     driver_ = std::thread([this] {
       while (!end_) {
         (void)service_->Dispatch(1);
@@ -73,11 +81,32 @@ class ApiTest : public ScriptedService {
         Text(method, " ", target, " HTTP/1.0\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
     return {std::stoi(text.substr(9, 3)), text.substr(text.find("\r\n\r\n") + 4)};
   }
+  // A script that lasts until its code is released, its client is gone, or it is cancelled.
+  ScriptAnswer WorkOnScript(const ScriptRequest& request, int cancel_fd) {
+    Work({request.home, request.agent, request.code}, cancel_fd, [](std::string_view) {});
+    ScriptAnswer answer;
+    answer.out = Text(LanguageName(request.language), " ", request.input, " ", request.timeout_ms,
+                      " ", request.agent);
+    if (sys::Poll(cancel_fd, POLLIN, 0).value() != 0) answer.code = "stopped";
+    ++scripts_ended_;
+    return answer;
+  }
+  static std::string Script(const std::string& code) {
+    return Json({{"language", "bash"}, {"code", code}}).dump();
+  }
+  bool Runs(const std::string& code) {
+    const std::vector<std::string> started = Started();
+    return std::find(started.begin(), started.end(), code) != started.end();
+  }
   static std::string Task(const std::string& prompt) {
     return Json({{"agent", "a"}, {"kind", "bus"}, {"prompt", prompt}}).dump();
   }
 
+  std::vector<ListedAccount> accounts_;
+  unsigned idle_seconds_ = kApiIdleSeconds;
   UniqueFd lock_;
+  std::unique_ptr<Scripts> scripts_;
+  std::atomic<int> scripts_ended_ = 0;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
   std::atomic<bool> end_ = false;
@@ -104,6 +133,115 @@ TEST_F(ApiTest, ATaskGoesThroughItFromSubmissionToAnswer) {
   EXPECT_EQ(Ask("POST", Text("/v1/tasks/", id, "/cancel")).json()["was"], "done");
 }
 
+// The line that begins so; "" where there is none.
+std::string LineOf(const std::string& text, const std::string& begin) {
+  for (std::string_view line : Split(text, '\n'))
+    if (line.starts_with(begin)) return std::string(line.substr(begin.size()));
+  return "";
+}
+
+TEST_F(ApiTest, MetricsTellWhatRunsAndRanAndWhatAccountsPaid) {
+  accounts_.resize(3);
+  accounts_[0].id = "work\"\n\\";
+  accounts_[0].spent_microcents = 1'500'000;
+  accounts_[0].budget_cents = 5000;
+  accounts_[1].id = accounts_[0].id;
+  accounts_[2].id = "free";
+  const std::string id = Ask("POST", "/v1/tasks", Task("one")).json()["id"];
+  ASSERT_TRUE(test::WaitFor([&] { return StateOf(id) == TaskState::kRunning; }));
+  Ask("POST", "/v1/tasks", Task("two"));
+  Reply reply = Ask("GET", "/metrics");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(LineOf(reply.body, "taskcell_tasks_running "), "1");
+  EXPECT_EQ(LineOf(reply.body, "taskcell_tasks_waiting "), "1");
+  EXPECT_EQ(LineOf(reply.body, "taskcell_tasks_total{"), "") << "none ended";
+  const std::string label = R"({account="work\"\n\\"} )";
+  EXPECT_EQ(LineOf(reply.body, "taskcell_account_spent_cents" + label), "1.500000");
+  EXPECT_EQ(LineOf(reply.body, "taskcell_account_budget_cents" + label), "5000");
+  const std::string series = "taskcell_account_spent_cents" + label;
+  EXPECT_EQ(reply.body.find(series), reply.body.rfind(series)) << "one id, one series";
+  EXPECT_EQ(LineOf(reply.body, "taskcell_account_budget_cents{account=\"free\"} "), "");
+  ReleaseAll();
+  ASSERT_TRUE(test::WaitFor([&] {
+    return LineOf(Ask("GET", "/metrics").body,
+                  R"(taskcell_tasks_total{state="done",code="ok"} )") == "2";
+  }));
+  reply = Ask("GET", "/metrics");
+  EXPECT_EQ(LineOf(reply.body, "taskcell_task_duration_seconds_count "), "2");
+  EXPECT_EQ(LineOf(reply.body, R"(taskcell_task_duration_seconds_bucket{le="+Inf"} )"), "2");
+  EXPECT_EQ(Ask("POST", "/metrics").status, 405);
+  // Every line is a comment or a series with a number.
+  for (std::string_view line : Split(reply.body, '\n')) {
+    if (line.empty() || line.starts_with("# ")) continue;
+    EXPECT_TRUE(line.starts_with("taskcell_") && line.find_last_of("0123456789") == line.size() - 1)
+        << line;
+  }
+}
+
+TEST_F(ApiTest, AScriptIsAnsweredOnceItHasEnded) {
+  Release("echo 1");
+  const Reply reply =
+      Ask("POST", "/v1/scripts",
+          R"({"language":"python","code":"echo 1","stdin":"in","timeout_seconds":7,)"
+          R"("agent":"a1"})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.json()["stdout"], "python in 7000 a1");
+  EXPECT_EQ(reply.json()["code"], "ok");
+  EXPECT_EQ(Ask("POST", "/v1/scripts", Script("echo 1")).json()["stdout"], "bash  30000 default");
+}
+
+// Its client has nothing to say meanwhile.
+class ShortIdleTest : public ApiTest {
+ protected:
+  void SetUp() override {
+    idle_seconds_ = 1;
+    ApiTest::SetUp();
+  }
+};
+
+TEST_F(ShortIdleTest, AScriptMayTakeLongerThanAClientMayBeSilent) {
+  std::thread release([this] {
+    EXPECT_TRUE(test::WaitFor([this] { return Runs("slow"); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    Release("slow");
+  });
+  const Reply reply = Ask("POST", "/v1/scripts", Script("slow"));
+  release.join();
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.json()["code"], "ok");
+}
+
+TEST_F(ApiTest, AScriptEndsWithItsClient) {
+  {
+    UniqueFd client = sys::ConnectUnix(home_->path + "/taskcell.sock", SOCK_STREAM).value();
+    const std::string body = Script("waits");
+    ASSERT_TRUE(sys::WriteAll(client.get(), Text("POST /v1/scripts HTTP/1.1\r\nHost: x\r\n"
+                                                 "Content-Length: ",
+                                                 body.size(), "\r\n\r\n", body))
+                    .ok());
+    ASSERT_TRUE(test::WaitFor([this] { return Runs("waits"); }));
+    EXPECT_EQ(scripts_ended_, 0);
+  }
+  EXPECT_TRUE(test::WaitFor([this] { return scripts_ended_ == 1; }));
+}
+
+TEST_F(ApiTest, OneScriptMoreThanMayRunIsTurnedAwayAndAllAreCancelledAtTheEnd) {
+  std::thread first([this] {
+    const Reply reply = Ask("POST", "/v1/scripts", Script("first"));
+    EXPECT_EQ(reply.json()["code"], "stopped") << reply.body;
+  });
+  ASSERT_TRUE(test::WaitFor([this] { return Runs("first"); }));
+  const Reply second = Ask("POST", "/v1/scripts", Script("second"));
+  EXPECT_EQ(second.status, 429);
+  EXPECT_EQ(second.json()["code"], "too_many_scripts");
+  scripts_->Stop();
+  EXPECT_EQ(Ask("POST", "/v1/scripts", Script("third")).json()["code"], "gateway_stopping");
+  EXPECT_EQ(scripts_->Running(), 1U);
+  scripts_->CancelAll();
+  first.join();
+  EXPECT_EQ(scripts_->Running(), 0U);
+}
+
 TEST_F(ApiTest, WhatIsWrongIsRefusedByNameAndNothingIsKept) {
   struct Row {
     const char* method;
@@ -115,6 +253,18 @@ TEST_F(ApiTest, WhatIsWrongIsRefusedByNameAndNothingIsKept) {
   for (const Row& row : {
            Row{"POST", "/v1/tasks", "{", 400, "bad_request"},
            Row{"POST", "/v1/tasks", "[]", 400, "bad_request"},
+           Row{"POST", "/v1/scripts", "{", 400, "bad_request"},
+           Row{"POST", "/v1/scripts", R"({"language":"bash"})", 400, "bad_request"},
+           Row{"POST", "/v1/scripts", R"({"language":"bash","code":1})", 400, "bad_request"},
+           Row{"POST", "/v1/scripts", R"({"language":"bash","code":"","x":""})", 400,
+               "bad_request"},
+           Row{"POST", "/v1/scripts", R"({"language":"bash","code":"","timeout_seconds":0})", 400,
+               "bad_request"},
+           Row{"POST", "/v1/scripts", R"({"language":"bash","code":"","timeout_seconds":301})", 400,
+               "bad_request"},
+           Row{"POST", "/v1/scripts", R"({"language":"perl","code":""})", 400,
+               "unsupported_language"},
+           Row{"GET", "/v1/scripts", "", 405, "method_not_allowed"},
            Row{"POST", "/v1/tasks", "{\"agent\":\"a\",\"kind\":\"bus\"}", 400, "bad_request"},
            Row{"POST", "/v1/tasks", "{\"agent\":1,\"kind\":\"bus\",\"prompt\":\"x\"}", 400,
                "bad_request"},

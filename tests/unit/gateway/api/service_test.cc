@@ -90,6 +90,15 @@ TEST_F(ServiceTest, AWatchEndsWithoutAnAnswerWhenTheGatewayDoes) {
   EXPECT_EQ(news.answer, "");
 }
 
+TEST_F(ServiceTest, TheEndIsWaitedForUntilNobodyIsLeftToBeTold) {
+  std::unique_ptr<TaskWatch> watch = service_->Watch(Submit("a", "one"));
+  service_->EndWatches();
+  EXPECT_FALSE(service_->AwaitWatches(std::chrono::milliseconds(1)));
+  std::thread told([&watch] { watch.reset(); });
+  EXPECT_TRUE(service_->AwaitWatches(std::chrono::seconds(60)));
+  told.join();
+}
+
 TEST_F(ServiceTest, OneThatStopsTakesNothingInAndWhatWaitsIsThereForTheNext) {
   const std::string first = Submit("a", "one");
   const std::string second = Submit("a", "two");

@@ -30,6 +30,24 @@ TEST(CommandLineTest, AgentPromptAndOptionsAreTakenInAnyOrder) {
     EXPECT_TRUE(line.options.json);
   }
   EXPECT_EQ(Parse({"run", "a"}).options.prompt, "-");
+  const CommandLine inputs = Parse({"run", "--input", "x", "a", "hi", "--input", "y"});
+  EXPECT_EQ(inputs.options.inputs, (std::vector<std::string>{"x", "y"})) << inputs.text;
+  EXPECT_EQ(inputs.options.prompt, "hi");
+  EXPECT_EQ(Parse({"submit", "a", "hi", "--path", "bus", "--input", "x"}).what, What::kRefuse);
+  EXPECT_EQ(Parse({"audit", "verify", "--json"}).what, What::kAuditVerify);
+  EXPECT_EQ(Parse({"image", "check"}).what, What::kImageCheck);
+  EXPECT_EQ(Parse({"image", "pull", "x:1", "--home", "/h"}).image, "x:1");
+  EXPECT_EQ(Parse({"image", "pull", "x:1"}).what, What::kImagePull);
+  EXPECT_EQ(Parse({"shell", "a1"}).what, What::kShell);
+  EXPECT_EQ(Parse({"shell", "a1"}).options.agent, "a1");
+  EXPECT_EQ(Parse({"shell"}).what, What::kRefuse);
+  EXPECT_TRUE(Parse({"doctor", "--hostile"}).hostile);
+  EXPECT_EQ(Parse({"doctor", "--hostile", "--attack", "a", "--attack", "b"}).attacks,
+            (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(Parse({"doctor", "--attack", "a"}).what, What::kRefuse);
+  EXPECT_FALSE(Parse({"doctor"}).hostile);
+  EXPECT_EQ(Parse({"image"}).what, What::kRefuse);
+  EXPECT_THAT(Parse({"image", "pull", "x,1"}).text, HasSubstr("the image's name must not"));
   EXPECT_EQ(Parse({"run", "a", "- a list"}).options.prompt, "- a list");
   EXPECT_EQ(Parse({"config", "check", "--json"}).what, What::kConfigCheck);
   EXPECT_TRUE(Parse({"ps", "--all"}).all);
@@ -40,6 +58,36 @@ TEST(CommandLineTest, AgentPromptAndOptionsAreTakenInAnyOrder) {
   EXPECT_EQ(gate.options.agent, "a");
   EXPECT_EQ(gate.team_gate, "always_team");
   EXPECT_EQ(Parse({"team-gate", "a"}).team_gate, "auto");
+}
+
+TEST(CommandLineTest, AScriptComesFromAFileOrStandardInput) {
+  CommandLine line = Parse({"script", "--language", "python", "--home", "/h", "--json"});
+  EXPECT_EQ(line.what, What::kScript) << line.text;
+  EXPECT_EQ(line.script.language, "python");
+  EXPECT_EQ(line.script.file, "-");
+  EXPECT_EQ(line.script.home, "/h");
+  EXPECT_EQ(line.script.timeout_seconds, 30U);
+  EXPECT_TRUE(line.script.json);
+  line = Parse({"script", "--language", "bash", "x.sh", "--stdin", "in", "--timeout-seconds", "300",
+                "--agent", "a"});
+  EXPECT_EQ(line.script.file, "x.sh");
+  EXPECT_EQ(line.script.input, "in");
+  EXPECT_EQ(line.script.timeout_seconds, 300U);
+  EXPECT_EQ(line.script.agent, "a");
+  EXPECT_TRUE(Parse({"script", "--language", "bash", "--poc"}).script.poc);
+  EXPECT_EQ(Parse({"mcp", "--agent", "a"}).what, What::kMcp);
+  EXPECT_EQ(Parse({"mcp", "--agent", "a"}).options.agent, "a");
+}
+
+TEST(CommandLineTest, WhatNoScriptCanBeIsRefused) {
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"script"},
+        std::vector<const char*>{"script", "--language", "bash", "--timeout-seconds", "0"},
+        std::vector<const char*>{"script", "--language", "bash", "--timeout-seconds", "301"},
+        std::vector<const char*>{"script", "--language", "bash", "--poc", "--timeout-seconds", "9"},
+        std::vector<const char*>{"script", "--language", "bash", "a", "b"},
+        std::vector<const char*>{"mcp", "--json"}, std::vector<const char*>{"mcp", "more"}})
+    EXPECT_EQ(Parse(words).what, What::kRefuse) << words.back();
 }
 
 TEST(CommandLineTest, APromptThatBeginsWithADashIsRefusedWithTheWayOut) {

@@ -1,10 +1,9 @@
-#include "gateway/cli/doctor_command.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
+#include "gateway/cli/doctor.h"
 #include "gateway/config/accounts.h"
 #include "gateway/ledger/ledger.h"
 #include "gateway/task/admission.h"
@@ -91,10 +90,55 @@ TEST_F(DoctorTest, AnAgentWhoseFileMakesNoSenseWouldBeRefused) {
   EXPECT_EQ(Run("x", "a2").code, "invalid_config") << "control: it is as doctor says";
 }
 
+TEST_F(DoctorTest, ABudgetThatCannotBeEnforcedIsNamedWithWhatIsMissing) {
+  const std::string account = "[[accounts]]\nid = \"work\"\napi_key = \"secret://env/KEY\"\n";
+  surroundings_.environment = {{"KEY", "sk-test"}};
+  Put("config.toml", account);
+  DoctorReport report = Look();
+  EXPECT_EQ(Row(report, "budget"),
+            "warn: monthly_budget_cents (5000) of account `work` cannot be enforced: "
+            "[taskcell.prices] has no price for model claude-sonnet-4-5");
+  EXPECT_EQ(Row(report, "account work"), "ok: for anthropic, 0 of 5000 cents spent this month");
+  EXPECT_FALSE(report.refused);
+  Put("config.toml",
+      Text("[taskcell.prices.claude-sonnet-4-5]\ninput = 300\noutput = 1500\n", account));
+  EXPECT_EQ(Row(Look(), "budget"), "");
+}
+
 TEST_F(DoctorTest, AnOpenHatchIsWarnedOf) {
   Put("config.toml", "[container.sandbox]\nwhen_unavailable = \"run_unsandboxed\"\n");
   EXPECT_EQ(Row(Look(), "refused tasks"),
             "warn: run on the host, without isolation: when_unavailable = \"run_unsandboxed\"");
+}
+
+TEST_F(DoctorTest, ScriptsHaveARowAndTheirHatchToo) {
+  Put("config.toml", "");
+  DoctorReport report = Look();
+  EXPECT_EQ(Row(report, "scripts"), "ok: run in cells of their own, without a network");
+  EXPECT_EQ(Row(report, "refused scripts"), "note: are not run");
+  Put("config.toml", "[container.sandbox]\nscript_when_unavailable = \"run_unsandboxed\"\n");
+  state_.fail_at = "image";
+  state_.code = "image_missing";
+  report = Look();
+  EXPECT_EQ(Row(report, "scripts").rfind("warn: would be refused now: image_missing: ", 0), 0U)
+      << Row(report, "scripts");
+  EXPECT_EQ(Row(report, "refused scripts"),
+            "warn: run on the host, without isolation: script_when_unavailable = "
+            "\"run_unsandboxed\"");
+  EXPECT_EQ(Row(report, "refused tasks"), "note: fail; they are not run without isolation");
+}
+
+TEST_F(DoctorTest, OfNativeCellsItSaysWhichLanguagesTheyHave) {
+  state_.kind = cell::Engine::kNative;
+  surroundings_.prove_limits = [](const Home&, probe::CellEngine&, const SandboxSettings&) {
+    return Ok();
+  };
+  Put("root/usr/bin/bash", "#!");
+  ASSERT_EQ(::chmod((path_ + "/root/usr/bin/bash").c_str(), 0755), 0);
+  Put("config.toml", Text("[taskcell]\nengine = \"native\"\nroot = \"", path_, "/root\"\n"));
+  EXPECT_EQ(Row(Look(), "scripts"),
+            "ok: run in cells of their own, without a network: bash\nwithout an interpreter: "
+            "python, javascript");
 }
 
 TEST_F(DoctorTest, EachEngineSaysWhatIsDifferentWithIt) {
@@ -122,6 +166,26 @@ TEST_F(DoctorTest, TheWayToTheProviderNamesTheOperatorsProxy) {
                        "http://proxy.example:3128\n"),
             std::string::npos)
       << agent;
+}
+
+TEST_F(DoctorTest, TunnelsAreNamedAndACredentialThatIsInsideIsSaidToBe) {
+  Put("config.toml", "");
+  Agent("a1", "[taskcell]\nallow_hosts = [\"files.example.org:443\"]\n");
+  const std::string agent = Row(Look(), "agent a1");
+  EXPECT_NE(agent.find("egress: https://api.anthropic.com, through the broker; by tunnels: "
+                       "files.example.org:443 only\n"),
+            std::string::npos)
+      << agent;
+  surroundings_.environment = {{"MY_GEMINI_KEY", "key-1"}};
+  Put("config.toml",
+      "[[accounts]]\nid = \"g\"\nprovider = \"gemini\"\napi_key = "
+      "\"secret://env/MY_GEMINI_KEY\"\n");
+  Agent("a1", "[runtime]\nprovider = \"antigravity\"\n");
+  const std::string inside = Row(Look(), "agent a1");
+  EXPECT_NE(inside.find("egress: with the credential inside the cell; by tunnels: "),
+            std::string::npos)
+      << inside;
+  EXPECT_EQ(inside.find("http"), std::string::npos) << inside;
 }
 
 TEST_F(DoctorTest, AnOpenNetworkIsAWarningThatSaysHowToCloseIt) {

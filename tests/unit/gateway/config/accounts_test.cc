@@ -6,10 +6,16 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 
+#include "gateway/config/account_wish.h"
+#include "gateway/config/oauth_document.h"
 #include "gateway/config/secret.h"
+#include "gateway/config/token_endpoint.h"
 #include "gateway/config/toml_document.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/ancestors.h"
@@ -245,7 +251,7 @@ TEST_F(AccountsTest, KeyWithALineBreakIsNotUsable) {
   EXPECT_NE(Load("[[accounts]]\napi_key = \"a\\r\\nX-Evil: 1\"\n").value().at(0).unavailable, "");
 }
 
-// Its owner would get the token that renews it as well, and taskcell cannot renew one.
+// Whoever is sent one would get the token that renews it as well.
 TEST_F(AccountsTest, CredentialDocumentIsNeverSent) {
   WriteKeyfile(kKey);
   const std::string document = R"({"tokens":{"access_token":"a","refresh_token":"never-sent"}})";
@@ -275,17 +281,197 @@ TEST_F(AccountsTest, CredentialDocumentIsNeverSent) {
   }
 }
 
+std::string LoginDocument(int64_t life, std::string_view refresh_token = "never-sent") {
+  return Text(R"({"claudeAiOauth":{"accessToken":"sk-ant-oat01-x","expiresAt":)",
+              (std::time(nullptr) + life) * 1000, R"(,"refreshToken":")", refresh_token, "\"}}");
+}
+
+class LoginAccountTest : public AccountsTest {
+ protected:
+  static constexpr std::string_view kEndpoint =
+      "[taskcell.oauth.anthropic]\ntoken_endpoint = \"https://auth.example/token\"\nclient_id = "
+      "\"c\"\n";
+
+  // The one account whose secret is `document`, in a file of its own or in the environment.
+  Account Only(const std::string& document, bool in_file, std::string_view more = "",
+               std::string_view provider = "anthropic") const {
+    const std::string file = path_ + "/doc.json";
+    std::ofstream(file) << document;
+    std::filesystem::permissions(file, std::filesystem::perms(0600));
+    std::vector<Account> accounts =
+        Load(Text(more, "[[accounts]]\nid = \"p\"\ntype = \"oauth\"\nprovider = \"", provider,
+                  "\"\noauth_token = \"", in_file ? Text("secret://file/", file) : "secret://env/D",
+                  "\"\n"),
+             {{"D", document}})
+            .value();
+    EXPECT_EQ(accounts.size(), 1U);
+    return accounts.at(0);
+  }
+};
+
+TEST_F(LoginAccountTest, OneThatLastsIsUsedWhereverItStands) {
+  for (bool in_file : {true, false}) {
+    const Account account = Only(LoginDocument(3600), in_file);
+    EXPECT_EQ(account.unavailable, "");
+    EXPECT_EQ(account.secret, "sk-ant-oat01-x");
+    ASSERT_TRUE(account.login.has_value());
+    EXPECT_FALSE(account.login->CanBeRenewed());
+    AccountWish wish = Claude();
+    EXPECT_FALSE(FittingAccounts({account}, wish).ok()) << "only where a document will do";
+    wish.document = true;
+    EXPECT_TRUE(FittingAccounts({account}, wish).ok());
+  }
+}
+
+TEST_F(LoginAccountTest, OneThatHasEndedIsUsableWhereItCanBeRenewedElseItSaysWhyNot) {
+  const Account good = Only(LoginDocument(-5), true, kEndpoint);
+  EXPECT_EQ(good.unavailable, "");
+  ASSERT_TRUE(good.login.has_value());
+  EXPECT_TRUE(good.login->CanBeRenewed());
+  EXPECT_EQ(good.login->endpoint.url, "https://auth.example/token");
+  struct Row {
+    Account account;
+    const char* part;
+  };
+  const Row rows[] = {
+      {Only(LoginDocument(-5), true), "[taskcell.oauth.anthropic] does not say where"},
+      {Only(LoginDocument(-5), false, kEndpoint), "in a file of its own"},
+      {Only(LoginDocument(-5, ""), true, kEndpoint), "no refresh token: sign in anew"},
+      {Only(LoginDocument(kTokenSlackSeconds - 5), true), "has ended"},
+      {Only("{}", true, kEndpoint), "without claudeAiOauth.accessToken"},
+      {Only("{\"claudeAiOauth\":{\"accessToken\":\"x\"}}", true, kEndpoint), "when its token ends"},
+      {Only("{\"a\":", true, kEndpoint), "no JSON object"},
+      {Only(LoginDocument(3600), true, "", "xai"), "a shape that is not known"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_NE(row.account.unavailable.find(row.part), std::string::npos) << row.account.unavailable;
+    EXPECT_EQ(row.account.unavailable.find("never-sent"), std::string::npos);
+    EXPECT_EQ(row.account.secret, "") << row.part;
+  }
+}
+
+TEST_F(LoginAccountTest, ADirectoryThatOthersWriteIsNoPlaceForARenewedOne) {
+  std::filesystem::permissions(path_, std::filesystem::perms(0777));
+  const Account account = Only(LoginDocument(-5), true, kEndpoint);
+  EXPECT_NE(account.unavailable.find("a directory of its own"), std::string::npos)
+      << account.unavailable;
+}
+
+// Of codex's auth.json: the token itself says when it ends, and the provider's endpoint is known.
+TEST_F(LoginAccountTest, CodexDocumentsSayByTheirTokenWhenTheyEnd) {
+  auto token = [](std::string_view claims) {
+    return Text("e30.", claims, ".c2ln");  // base64url of the claims
+  };
+  auto document = [](std::string_view access) {
+    return Text(R"({"OPENAI_API_KEY":null,"tokens":{"id_token":"i","access_token":")", access,
+                R"(","refresh_token":"r","account_id":"acct-1"}})");
+  };
+  // {"exp":4102444800} and {"exp":1}
+  const Account lasting = Only(document(token("eyJleHAiOjQxMDI0NDQ4MDB9")), true, "", "openai");
+  EXPECT_EQ(lasting.unavailable, "");
+  ASSERT_TRUE(lasting.login.has_value());
+  EXPECT_EQ(lasting.login->expires_at, 4102444800);
+  EXPECT_EQ(lasting.login->account, "acct-1");
+  EXPECT_TRUE(lasting.login->CanBeRenewed()) << lasting.login->not_renewed;
+  EXPECT_TRUE(lasting.login->endpoint.takes_json);
+  EXPECT_EQ(Only(document(token("eyJleHAiOjF9")), true, "", "openai").login->expires_at, 1);
+  EXPECT_NE(Only(document("opaque"), true, "", "openai").unavailable, "");
+}
+
+TEST(OauthDocumentTest, ARenewedOneKeepsAllThatIsNotRenewed) {
+  RenewedTokens tokens;
+  tokens.access_token = "a2";
+  tokens.expires_in = 100;
+  const std::string old =
+      R"({"x":[1,{"y":"z"}],"tokens":{"access_token":"a1","refresh_token":"r1","id_token":"i1"}})";
+  const std::string renewed(RenewDocument(old, "openai", tokens, 1000, "digest").value().view());
+  OauthDocument read = ReadOauthDocument(renewed, "openai").value();
+  EXPECT_EQ(read.access_token, "a2");
+  EXPECT_EQ(read.refresh_token, "r1");
+  EXPECT_EQ(read.expires_at, 1100);
+  EXPECT_EQ(read.previous, "digest");
+  EXPECT_NE(renewed.find("\"y\": \"z\""), std::string::npos) << renewed;
+  EXPECT_NE(renewed.find("\"id_token\": \"i1\""), std::string::npos) << renewed;
+}
+
+TEST(OauthDocumentTest, DeepOrOddTextIsNoDocumentAndNoAnswer) {
+  const std::string deep = std::string(60000, '[');
+  for (const std::string& text : {deep, std::string("[]"), std::string("null"), std::string(""),
+                                  std::string("{\"claudeAiOauth\":[]}"),
+                                  std::string("{\"claudeAiOauth\":{\"accessToken\":5}}")}) {
+    EXPECT_FALSE(ReadOauthDocument(text, "anthropic").ok()) << text.substr(0, 40);
+    EXPECT_FALSE(ReadTokenAnswer(text).ok()) << text.substr(0, 40);
+  }
+  EXPECT_FALSE(ReadTokenAnswer("{\"access_token\":\"a\\nb\"}").ok());
+  EXPECT_TRUE(ReadTokenAnswer("{\"access_token\":\"ab\",\"expires_in\":1e3}").ok());
+}
+
+TEST(TokenEndpointTest, TheTableIsReadStrictly) {
+  auto read = [](std::string_view text) {
+    return ReadTokenEndpoints(ParseToml(text, "config.toml").value());
+  };
+  const TokenEndpoints own = read("").value();
+  EXPECT_EQ(own.size(), 1U) << "the one provider that publishes its own";
+  EXPECT_EQ(own.at("openai").url, "https://auth.openai.com/oauth/token");
+  constexpr std::string_view kStart = "[taskcell.oauth.anthropic]\n";
+  constexpr std::string_view kUrl = "token_endpoint = \"https://a.example/t\"\n";
+  const TokenEndpoints set =
+      read(Text(kStart, kUrl, "client_id = \"c\"\nrequest = \"json\"\n")).value();
+  EXPECT_TRUE(set.at("anthropic").takes_json);
+  for (const std::string& bad :
+       {Text(kStart, kUrl), Text(kStart, "client_id = \"c\"\n"),
+        Text(kStart, kUrl, "client_id = \"c d\"\n"), Text(kStart, kUrl, "client_id = 5\n"),
+        Text(kStart, kUrl, "client_id = \"c\"\nsecret = \"s\"\n"),
+        Text(kStart, kUrl, "client_id = \"c\"\nrequest = \"xml\"\n"),
+        Text(kStart, "token_endpoint = \"ftp://a/t\"\nclient_id = \"c\"\n"),
+        Text(kStart, "token_endpoint = \"https://u@a/t\"\nclient_id = \"c\"\n"),
+        std::string("[taskcell]\noauth = 5\n"), std::string("[taskcell.oauth]\nopenai = 5\n")})
+    EXPECT_FALSE(read(bad).ok()) << bad;
+}
+
 TEST(SecretTest, EveryChangedByteIsNoticed) {
   std::string encoded = Encrypt("the secret", kKey, kNonce).value();
   ASSERT_EQ(Decrypt(encoded, kKey).value(), "the secret");
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     std::string changed = encoded;
     changed[i] = changed[i] == 'A' ? 'B' : 'A';
-    Result<std::string> plain = Decrypt(changed, kKey);
+    Result<SecretText> plain = Decrypt(changed, kKey);
     EXPECT_TRUE(!plain.ok() || changed == encoded) << i;
   }
   for (std::string_view bad : {"", "AAAA", "not base64!", "AAA", "====", "AA==BBBB"})
     EXPECT_FALSE(Decrypt(bad, kKey).ok()) << bad;
+}
+
+TEST_F(AccountsTest, AKeyHasABudgetAndAnOauthAccountOneWhereItIsSet) {
+  const std::vector<Account> accounts = Load(R"(
+[[accounts]]
+id = "plain"
+api_key = "k"
+[[accounts]]
+id = "set"
+api_key = "k"
+monthly_budget_cents = 0
+[[accounts]]
+id = "oauth"
+type = "oauth"
+)",
+                                             {{"OPENAI_API_KEY", "k"}})
+                                            .value();
+  const std::map<std::string, std::optional<uint64_t>> budgets = [&] {
+    std::map<std::string, std::optional<uint64_t>> by_id;
+    for (const Account& account : accounts) by_id[account.id] = account.budget_cents;
+    return by_id;
+  }();
+  EXPECT_EQ(budgets.at("plain"), kDefaultBudgetCents);
+  EXPECT_EQ(budgets.at("set"), 0U);
+  EXPECT_FALSE(budgets.at("oauth").has_value());
+  EXPECT_FALSE(budgets.at("openai-env").has_value()) << "there is no place to set it";
+  for (const char* value : {"-1", "\"5\"", "1.5", "1000000000001"}) {
+    Result<std::vector<Account>> bad =
+        Load(Text("[[accounts]]\nid = \"a\"\nmonthly_budget_cents = ", value));
+    ASSERT_FALSE(bad.ok()) << value;
+    EXPECT_NE(bad.error().text.find("monthly_budget_cents"), std::string::npos);
+  }
 }
 
 }  // namespace

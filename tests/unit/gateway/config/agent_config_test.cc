@@ -4,14 +4,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <vector>
 
 #include "gateway/config/toml_document.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
+#include "tests/support/fixture.h"
+#include "tests/support/hung_files.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -57,7 +62,7 @@ TEST(AgentConfigTest, WrongTypesAreRefusedByName) {
         "[container]\ntimeout_ms = -1", "[container]\ntimeout_ms = \"1s\"",
         "[container]\ntimeout_ms = 604800001", "[model]\npreferred = 1",
         "[model]\naccount_pool = [1]", "[capabilities]\ndenied_tools = \"x\"",
-        "[taskcell]\nallow_hosts = [\"a:1\"]", "[taskcell]\nexport = true",
+        "[taskcell]\nallow_hosts = [\"a:1\"]", "[taskcell]\nexport = \"yes\"",
         "[taskcell]\ncolour = 1", "[taskcell.limits]\npids = 0", "[taskcell.limits]\nnofile = 1"}) {
     Result<AgentConfig> config = Read(lines);
     ASSERT_FALSE(config.ok()) << lines;
@@ -136,7 +141,7 @@ class FindAgentTest : public testing::Test {
     std::ofstream(path_ + "/" + name, std::ios::binary) << content;
   }
 
-  std::string path_ = "/tmp/taskcell-agent-test-XXXXXX";
+  std::string path_ = "/tmp/taskcell-config-test-XXXXXX";
   Home home_;
 };
 
@@ -184,12 +189,69 @@ TEST_F(FindAgentTest, LinksAreNotFollowed) {
   EXPECT_TRUE(FindAgent(home_, "a1").ok());
 }
 
+TEST_F(FindAgentTest, ALinkOfAnotherNameIsNamedWhereTheAgentIsNotFound) {
+  Put("outside/agent.toml", "[agent]\nname = \"a1\"\n");
+  Put("agents/b/agent.toml", "[agent]\nname = \"b\"\n");
+  Put("agents/notes.txt", "no agent");
+  EXPECT_EQ(FindAgent(home_, "a1").error().text.find("link"), std::string::npos);
+  fs::create_directory_symlink("../outside", path_ + "/agents/x");
+  Error error = FindAgent(home_, "a1").error();
+  EXPECT_EQ(error.code, "agent_not_found");
+  EXPECT_TRUE(error.text.ends_with("no symbolic link: agents/x")) << error.text;
+  for (const char* name : {"v", "w", "y"})
+    fs::create_directory_symlink("../outside", Text(path_, "/agents/", name));
+  error = FindAgent(home_, "a1").error();
+  EXPECT_TRUE(error.text.ends_with("agents/v, agents/w, agents/x and 1 more")) << error.text;
+}
+
 TEST_F(FindAgentTest, DuplicateNameIsWarnedAbout) {
   Put("agents/x/agent.toml", "[agent]\nname = \"a1\"\n");
   Put("agents/y/agent.toml", "[agent]\nname = \"a1\"\n");
   Agent agent = FindAgent(home_, "a1").value();
   EXPECT_EQ(agent.directory_name, "y");
   EXPECT_EQ(agent.warnings.size(), 1U);
+}
+
+// Whoever may write another agent's file cannot take this one's place with it.
+TEST_F(FindAgentTest, ADirectoryOfTheAgentsOwnNameSettlesIt) {
+  Put("agents/b/agent.toml", "[agent]\nname = \"b\"\n");
+  Put("agents/z/agent.toml", "[agent]\nname = \"b\"\n");
+  Agent agent = FindAgent(home_, "b").value();
+  EXPECT_EQ(agent.directory_name, "b");
+  EXPECT_TRUE(agent.warnings.empty()) << "z was not even read";
+  Put("agents/b/agent.toml", "[agent]\nname = \"another\"\n");
+  EXPECT_EQ(FindAgent(home_, "b").value().directory_name, "z");
+}
+
+// The time is no part of the promise: it is that no other directory is waited for as long as the
+// own one would be.
+TEST_F(FindAgentTest, AnotherAgentThatHangsIsNotWaitedFor) {
+  TASKCELL_REQUIRE(test::HasFuse(), test::kNeedsFuse);
+  Put("agents/own/agent.toml", "[agent]\nname = \"own\"\nrole = \"main\"\n");
+  Put("agents/z/agent.toml", "[agent]\nname = \"renamed\"\n");
+  for (const char* name : {"hung-1", "hung-2", "hung-3"})
+    fs::create_directories(path_ + "/agents/" + name);
+  EXPECT_EQ(test::InChild([this] {
+              if (!test::EnterOwnMounts()) return 90;
+              std::vector<std::unique_ptr<test::HungFiles>> hung;
+              for (const char* name : {"hung-1", "hung-2", "hung-3"}) {
+                hung.push_back(std::make_unique<test::HungFiles>(
+                    path_ + "/agents/" + name, test::HungFiles::Answers::kNothing));
+                if (!hung.back()->mounted()) return 91;
+              }
+              Home home = OpenHome(path_).value();
+              const auto limit = std::chrono::minutes(10);  // past what a test may take
+              home.files =
+                  std::make_shared<mounts::FileReader>(test::Program("taskcell-launch"), limit);
+              home.hasty_files = std::make_shared<mounts::FileReader>(
+                  test::Program("taskcell-launch"), std::chrono::seconds(2));
+              if (FindAgent(home, "own").value().directory_name != "own") return 1;
+              if (FindAgent(home, "default").value().directory_name != "own") return 2;
+              if (FindAgent(home, "renamed").value().directory_name != "z") return 3;
+              home.hasty_files = nullptr;  // an own directory needs no look into another
+              return FindAgent(home, "own").value().directory_name == "own" ? 0 : 4;
+            }),
+            0);
 }
 
 TEST_F(FindAgentTest, BoundPresetReplacesTheFile) {

@@ -93,8 +93,8 @@ TEST_F(CheckConfigurationTest, TwoAgentsOrAccountsOfOneNameAreWarnedOf) {
             (std::vector<std::string>{
                 "warning config.toml: account `a` is there twice: give each account an id of its "
                 "own",
-                "warning agents/y/agent.toml: agents/x is agent `same` as well; the later "
-                "directory is used"}));
+                "warning agents/y/agent.toml: agents/x is agent `same` as well; the "
+                "directory of that name is used, else the last"}));
 }
 
 TEST_F(CheckConfigurationTest, AFileThatIsNoTomlOrMissingIsToldAndTheAgentsAreStillRead) {

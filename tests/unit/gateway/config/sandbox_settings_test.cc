@@ -243,7 +243,7 @@ TEST(TaskcellSettingsTest, WhatIsNotBuiltOrUnknownIsRefusedByName) {
   for (std::string_view line :
        {"engine = \"runc\"", "engine = 1", "egress = true", "egress = \"none\"",
         "allow_missing = [\"memory\"]", "allow_missing = \"cpu\"", "unsafe_subtree = \"other\"",
-        "upstream_proxy = \"http://x\"", "ca_file = \"x\"", "retention = {}", "prices = {}",
+        "upstream_proxy = \"http://x\"", "ca_file = \"x\"", "retention = 1", "prices = {m = 1}",
         "root = \"relative\"", "engine_socket = \"tcp://127.0.0.1:2375\"", "colour = \"red\""}) {
     Result<TaskcellSettings> settings =
         ReadTaskcellSettings(ParseToml(Text("[taskcell]\n", line), "c").value());

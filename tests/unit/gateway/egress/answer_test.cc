@@ -32,6 +32,7 @@ TEST(AnswerReaderTest, MessagesStream) {
   for (std::size_t piece : {1U, 7U, 4096U}) {
     AnswerFacts facts = Read(WireApi::kAnthropicMessages, true, kStream, piece);
     EXPECT_EQ(facts.input_tokens, 103U);
+    EXPECT_EQ(facts.cached_tokens, 100U);
     EXPECT_EQ(facts.output_tokens, 42U);
     EXPECT_EQ(facts.finish, "tool_use");
     EXPECT_EQ(facts.tools_called, (Names{"Bash", "server_tool_use"}));

@@ -106,5 +106,56 @@ TEST(ClientHelloTest, TheBoundHoldsForAllBytesThatAreLookedAt) {
   EXPECT_EQ(NameIn(Record(padded(kClientHelloBytes - fixed + 1))), "refused");
 }
 
+// The random that makes a ServerHello a HelloRetryRequest.
+const std::string kRetryRandom =
+    "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91"
+    "\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"s;
+
+std::string ServerMessage(const std::string& random) {
+  return "\x02" + Behind(3, "\x03\x03" + random + std::string(40, 's'));
+}
+
+TEST(ServerHelloTest, ARetryIsToldFromEveryOtherAnswerHoweverItIsCut) {
+  const std::string retry = ServerMessage(kRetryRandom);
+  EXPECT_EQ(ReadServerHello(Record(retry)), ServerHello::kRetry);
+  EXPECT_EQ(ReadServerHello(Record(ServerMessage(std::string(32, 'r')))), ServerHello::kOther);
+  std::string changed = kRetryRandom;
+  changed[31] = '\x9d';
+  EXPECT_EQ(ReadServerHello(Record(ServerMessage(changed))), ServerHello::kOther);
+  EXPECT_EQ(ReadServerHello("\x15\x03\x03\0\x02\x02\x28"s), ServerHello::kOther) << "an alert";
+  EXPECT_EQ(ReadServerHello("HTTP/1.1 400 Bad Request\r\n"), ServerHello::kOther);
+  std::string pieces;
+  for (char byte : retry) pieces += Record(std::string(1, byte));
+  EXPECT_EQ(ReadServerHello(pieces), ServerHello::kRetry);
+  const std::string whole = Record(retry);
+  for (std::size_t size = 0; size < 43; ++size)
+    EXPECT_EQ(ReadServerHello(whole.substr(0, size)), ServerHello::kIncomplete) << size;
+}
+
+TEST(ServerHelloTest, TheSecondClientHelloIsReadBehindWhatMayStandBeforeIt) {
+  const std::string change = "\x14\x03\x03\0\x01\x01"s;
+  const std::string early =
+      "\x17\x03\x03\0\x03"
+      "abc"s;
+  auto name_in = [](std::string_view bytes) -> std::string {
+    auto read = ReadSecondClientHello(bytes);
+    if (auto* hello = std::get_if<ClientHello>(&read)) return hello->server_name;
+    return std::holds_alternative<HelloIncomplete>(read) ? "incomplete" : "refused";
+  };
+  const std::string hello = ClientHelloFor("other.example");
+  for (const std::string& before :
+       {std::string(), change, early + change, change + early + early}) {
+    EXPECT_EQ(name_in(before + hello), "other.example");
+    for (std::size_t size = 0; size < before.size() + hello.size(); ++size)
+      EXPECT_EQ(name_in((before + hello).substr(0, size)), "incomplete") << size;
+  }
+  EXPECT_EQ(name_in("GET / HTTP/1.1\r\n"), "refused");
+  EXPECT_EQ(name_in("\x17\x03\x03\xff\xff"s), "refused");
+  std::string endless;
+  while (endless.size() < kSecondHelloBytes)
+    endless += "\x17\x03\x03\x10\0"s + std::string(4096, 'e');
+  EXPECT_EQ(name_in(endless), "refused");
+}
+
 }  // namespace
 }  // namespace taskcell::gateway

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
+
 #include "gateway/egress/routes.h"
 
 namespace taskcell::gateway {
@@ -143,6 +145,31 @@ TEST(EndpointTest, BetaFeaturesAreAnAllowList) {
         "computer-use-2025-01-24", "", "claude-code-20250219,", "claude-code-20250219x",
         "claude-code-20250219-20250219", "effort-1"})
     EXPECT_EQ(lead(betas), "egress_beta") << betas;
+}
+
+// Each feature that reaches further, wherever it stands and however it is spelt.
+TEST(EndpointTest, ABetaFeatureIsFoundWhereverItStands) {
+  Route messages = RouteOf(WireApi::kAnthropicMessages, "https://api.anthropic.com");
+  auto lead = [&messages](const std::string& betas) {
+    return Lead(messages, Head("POST", "/v1/messages", "beta=true", {{"anthropic-beta", betas}}));
+  };
+  const std::string good = "claude-code-20250219";
+  const std::string better = "effort-2025-11-24";
+  for (const std::string bad :
+       {"mcp-client-2025-04-04", "code-execution-2025-05-22", "files-api-2025-04-14",
+        "web-fetch-2025-09-10", "web-search-2025-03-05", "skills-2025-10-02",
+        "computer-use-2025-01-24", "a-new-feature-2026-01-01"}) {
+    std::string upper = bad;
+    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    for (const std::string& feature : {bad, upper})
+      for (const std::string& betas :
+           {feature, good + "," + feature, feature + "," + good,
+            good + "," + feature + "," + better, good + ",\t" + feature + " , " + better,
+            good + "," + good + "," + feature})
+        EXPECT_EQ(lead(betas), "egress_beta") << betas;
+  }
+  for (const std::string& betas : {good, good + "," + better, good + " ,\t" + better})
+    EXPECT_NE(lead(betas), "egress_beta") << "control: " << betas;
 }
 
 TEST(UpstreamHeadersTest, OnlyListedHeadersGoUp) {

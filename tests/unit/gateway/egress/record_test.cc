@@ -24,6 +24,27 @@ TEST(RecordJsonTest, ShowsFiveHundredRequestsAndCountsTheRest) {
   EXPECT_NE(over.find("\"requests_omitted\":1,"), std::string::npos);
 }
 
+TEST(RefusalsTest, AFloodOfOneKindHidesNoOther) {
+  EgressRecord record;
+  for (int count = 0; count < 500; ++count) CountRefusal("one.example", "egress_host", record);
+  for (int count = 0; count < 500; ++count)
+    CountRefusal(std::to_string(count), "egress_path", record);
+  CountRefusal("late.example:443", "egress_host", record);
+  CountRefusal("late.example:443", "egress_sni", record);
+  // 16 hosts by name and the rest together of the second reason.
+  ASSERT_EQ(record.refusals.size(), 1 + kEgressRefusedHosts + 1 + 2);
+  EXPECT_EQ(record.refusals[0].count, 500U);
+  EXPECT_EQ(record.refusals[kEgressRefusedHosts].host, "15");
+  const EgressRefusal& further = record.refusals[kEgressRefusedHosts + 1];
+  EXPECT_EQ(further.host, "*");
+  EXPECT_EQ(further.count, 500U - kEgressRefusedHosts);
+  const std::string json = RecordJson(record);
+  for (const char* row : {R"("refusals":[{"host":"one.example","code":"egress_host","count":500},)",
+                          R"({"host":"late.example:443","code":"egress_host","count":1})",
+                          R"({"host":"late.example:443","code":"egress_sni","count":1}])"})
+    EXPECT_NE(json.find(row), std::string::npos) << row << '\n' << json;
+}
+
 TEST(RecordJsonTest, QuotesWhatCameFromOutside) {
   EgressRecord record;
   record.requests.resize(1);

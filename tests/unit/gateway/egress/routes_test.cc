@@ -151,6 +151,13 @@ TEST(RouteForTest, TheOverrideIsTakenAndNamed) {
   EXPECT_NE(refused.error().text.find("ANTHROPIC_BASE_URL"), std::string::npos);
 }
 
+TEST(RouteForTest, EachProgramsVendorHasAnOverrideNamedAsItsProgramNamesIt) {
+  EXPECT_EQ(OverrideVariable("anthropic"), "ANTHROPIC_BASE_URL");
+  EXPECT_EQ(OverrideVariable("openai"), "OPENAI_BASE_URL");
+  EXPECT_EQ(OverrideVariable("xai"), "GROK_XAI_API_BASE_URL");
+  EXPECT_EQ(OverrideVariable("groq"), "");
+}
+
 TEST(RouteForTest, WhatCannotBeRoutedIsRefusedWithoutNamingTheSecret) {
   RouteRequest unknown = AnthropicRequest();
   unknown.provider = "nobody";
@@ -182,6 +189,33 @@ TEST(PlaceholderTest, KeepsTheShapeTheProgramExpects) {
   ASSERT_TRUE(key.ok());
   EXPECT_TRUE(PlaceholderFor(key->credential).starts_with("sk-ant-api03-"));
   EXPECT_EQ(PlaceholderFor(key->credential).find(key->credential.secret), std::string::npos);
+}
+
+TEST(RouteTest, ALoginGoesAsBearerWhereItsProgramWouldSendIt) {
+  RouteRequest request;
+  request.api = WireApi::kAnthropicMessages;
+  request.provider = "anthropic";
+  request.models = {"m"};
+  request.secret = "opaque-access-token";
+  request.login = true;
+  Result<Route> claude = RouteFor(std::move(request));
+  ASSERT_TRUE(claude.ok()) << claude.error().text;
+  EXPECT_EQ(claude->credential.header, "authorization");
+  EXPECT_EQ(claude->credential.beta, "oauth-2025-04-20");
+  EXPECT_EQ(claude->upstream.host, "api.anthropic.com");
+
+  RouteRequest codex;
+  codex.api = WireApi::kOpenAiResponses;
+  codex.provider = "openai";
+  codex.models = {"m"};
+  codex.secret = "opaque-access-token";
+  codex.login = true;
+  codex.login_account = "acct-1";
+  Result<Route> route = RouteFor(std::move(codex));
+  ASSERT_TRUE(route.ok()) << route.error().text;
+  EXPECT_EQ(route->upstream.Url(), kChatGptAddress);
+  EXPECT_EQ(route->credential.prefix, "Bearer ");
+  EXPECT_EQ(route->credential.account, "acct-1");
 }
 
 }  // namespace

@@ -102,6 +102,18 @@ TEST_F(TaskLedgerTest, WhatWasWrittenIsThereForTheNextProcess) {
   EXPECT_TRUE(ledger.Runs("t2").value().empty());
 }
 
+TEST_F(TaskLedgerTest, ACellOfAScriptIsForgottenAndOneOfATaskNever) {
+  Ledger ledger = Open().value();
+  ASSERT_TRUE(ledger.Start(Row("t1")).ok());
+  ASSERT_TRUE(ledger.StartRun({"r1", "t1", "docker", "mine", 10, 20, 0}).ok());
+  ASSERT_TRUE(ledger.StartRun({"r2", "", "docker", "", 10, 20, 0}).ok());
+  EXPECT_TRUE(ledger.HasRun("r2").value());
+  ASSERT_TRUE(ledger.ForgetScriptRun("r2").ok());
+  EXPECT_FALSE(ledger.HasRun("r2").value());
+  ASSERT_TRUE(ledger.ForgetScriptRun("r1").ok());
+  EXPECT_TRUE(ledger.HasRun("r1").value());
+}
+
 TEST_F(TaskLedgerTest, TasksAreListedNewestFirstUpToTheLimit) {
   Ledger ledger = Open().value();
   for (int i = 0; i < 4; ++i) {
@@ -180,11 +192,11 @@ TEST_F(TaskLedgerTest, ALedgerOfANewerVersionIsRefused) {
   ASSERT_TRUE(Open().ok());
   {
     Database database = Database::Open(path_ + "/taskcell.db").value();
-    ASSERT_TRUE(database.Execute("PRAGMA user_version = 4").ok());
+    ASSERT_TRUE(database.Execute("PRAGMA user_version = 5").ok());
   }
   Result<Ledger> ledger = Open();
   ASSERT_FALSE(ledger.ok());
-  EXPECT_NE(ledger.error().text.find("version 4"), std::string::npos) << ledger.error().text;
+  EXPECT_NE(ledger.error().text.find("version 5"), std::string::npos) << ledger.error().text;
 }
 
 constexpr int64_t kNow = 1000000;

@@ -245,8 +245,9 @@ TEST_F(WaitingTasksTest, ALedgerOfTheFirstVersionIsTakenOver) {
     Database database = Database::Open(path_ + "/taskcell.db").value();
     for (const char* statement :
          {"INSERT INTO tasks VALUES ('old', 'a', 'run', 'o', 'done', 'ok', '', 1, 2, 3)",
-          "DROP TABLE intake", "DROP INDEX waiting", "DROP TABLE turns", "DROP TABLE answers",
-          "DROP TABLE prompts", "PRAGMA user_version = 1"})
+          "DROP TABLE spending", "DROP TABLE chain", "DROP TABLE intake", "DROP INDEX waiting",
+          "DROP TABLE turns", "DROP TABLE answers", "DROP TABLE prompts",
+          "PRAGMA user_version = 1"})
       ASSERT_TRUE(database.Execute(statement).ok()) << statement;
   }
   Ledger ledger = Open().value();
@@ -259,7 +260,8 @@ TEST_F(WaitingTasksTest, WhatWaitsInALedgerOfTheSecondVersionStillDoes) {
   {
     Database database = Database::Open(path_ + "/taskcell.db").value();
     for (const char* statement :
-         {"DROP TABLE intake", "ALTER TABLE prompts DROP COLUMN team_role",
+         {"DROP TABLE spending", "DROP TABLE chain", "DROP TABLE intake",
+          "ALTER TABLE prompts DROP COLUMN team_role",
           "ALTER TABLE prompts DROP COLUMN require_cell", "PRAGMA user_version = 2"})
       ASSERT_TRUE(database.Execute(statement).ok()) << statement;
   }

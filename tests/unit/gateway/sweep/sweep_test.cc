@@ -247,6 +247,15 @@ TEST_F(SweepTest, AtMostSoManyContainersGoAtOnceAndTheRestIsInUse) {
   EXPECT_TRUE(HasDirectory(last));
 }
 
+TEST_F(SweepTest, WhatAScriptsCallerLeftGoesLikeATasks) {
+  ASSERT_TRUE(Open().StartRun({RunId('0'), "", "docker", "", 1, 2, 0}).ok());
+  Container('0', "running", std::to_string(kNow - 601));
+  Directory(RunId('0'), 10000);
+  const SweepReport report = Run();
+  EXPECT_EQ(report.containers, Ids{ContainerId('0')});
+  EXPECT_EQ(report.directories, Ids{RunId('0')});
+}
+
 TEST_F(SweepTest, ADryRunSaysTheSameAndChangesNothing) {
   Container('a', "exited", "");
   Directory(RunId('1'), 10000);

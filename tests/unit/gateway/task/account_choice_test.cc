@@ -30,7 +30,7 @@ AccountState State(const std::string& id, int64_t cooling_until, int64_t last_us
 std::vector<std::string> Order(const std::vector<Account>& accounts,
                                const std::vector<AccountState>& states, RotationStrategy strategy) {
   std::vector<std::string> ids;
-  const std::vector<Account> order = OrderAccounts(accounts, states, strategy, kNow).value();
+  const std::vector<Account> order = OrderAccounts(accounts, {states, {}}, strategy, kNow).value();
   for (const Account& account : order) ids.push_back(account.id);
   return ids;
 }
@@ -78,10 +78,41 @@ TEST(AccountChoiceTest, LeastCostTakesSubscriptionsFirst) {
       (Ids{"old", "new", "key"}));
 }
 
+TEST(AccountChoiceTest, AnAccountThatSpentItsMonthIsPassedOverUntilTheNext) {
+  constexpr int64_t kCent = 1'000'000;
+  Account small = MakeAccount("small");
+  small.budget_cents = 100;
+  const Account other = MakeAccount("other");
+  auto order = [&](int64_t microcents) {
+    return OrderAccounts({small, other}, {{}, {{"small", microcents, 0}}},
+                         RotationStrategy::kPriority, kNow);
+  };
+  EXPECT_EQ(order(100 * kCent - 1).value().front().id, "small") << "a part of a cent is left";
+  EXPECT_EQ(order(100 * kCent).value().front().id, "other");
+  Result<std::vector<Account>> none =
+      OrderAccounts({small}, {{}, {{"small", 123 * kCent, 0}}}, RotationStrategy::kPriority, kNow);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, "no_account");
+  EXPECT_NE(none.error().text.find("account `small`: its monthly_budget_cents (100) is spent (123),"
+                                   " until 1970-02-01T00:00:00"),
+            std::string::npos)
+      << none.error().text;
+  small.budget_cents = 0;
+  EXPECT_FALSE(OrderAccounts({small}, {}, RotationStrategy::kPriority, kNow).ok());
+}
+
+TEST(AccountChoiceTest, LeastCostTakesTheKeyThatSpentLeast) {
+  const AccountHistory history{{State("a", 0, 10), State("b", 0, 20)}, {{"a", 5, 0}, {"b", 4, 0}}};
+  const std::vector<Account> order = OrderAccounts({MakeAccount("a"), MakeAccount("b")}, history,
+                                                   RotationStrategy::kLeastCost, kNow)
+                                         .value();
+  EXPECT_EQ(order.front().id, "b");
+}
+
 TEST(AccountChoiceTest, WhenAllAreCoolingEachIsNamedWithItsReasonAndItsEnd) {
-  Result<std::vector<Account>> none = OrderAccounts({MakeAccount("a"), MakeAccount("b")},
-                                                    {State("a", kNow + 60), State("b", kNow + 1)},
-                                                    RotationStrategy::kPriority, kNow);
+  Result<std::vector<Account>> none = OrderAccounts(
+      {MakeAccount("a"), MakeAccount("b")}, {{State("a", kNow + 60), State("b", kNow + 1)}, {}},
+      RotationStrategy::kPriority, kNow);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, "no_account");
   EXPECT_NE(none.error().text.find("account `a`: rate limit, until 1970-01-12T13:47:40"),

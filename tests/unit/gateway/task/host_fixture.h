@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/own_network.h"
 #include "tests/unit/gateway/task/run_task_fixture.h"
 
 namespace taskcell::gateway {
@@ -14,6 +15,7 @@ namespace taskcell::gateway {
 class HostTaskTest : public RunTaskTest {
  protected:
   void SetUp() override {
+    TASKCELL_ENTER_OWN_NETWORK();
     RunTaskTest::SetUp();
     if (HasFatalFailure()) return;
     surroundings_.programs.host = HOST_PROGRAM;

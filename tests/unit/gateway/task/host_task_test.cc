@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "gateway/config/home.h"
 #include "gateway/ledger/ledger.h"
+#include "gateway/ledger/receipt_audit.h"
 #include "launcher/sys/file.h"
 #include "tests/support/fixture.h"
 #include "tests/support/wait_for.h"
@@ -18,6 +21,7 @@
 namespace taskcell::gateway {
 namespace {
 
+using Json = nlohmann::json;
 using test::WaitFor;
 using testing::HasSubstr;
 using testing::Not;
@@ -30,6 +34,14 @@ int CountProcesses(const std::string& mark) {
     count += line.ok() && line->find(mark) != std::string::npos ? 1 : 0;  // else it has ended
   }
   return count;
+}
+
+TEST_F(HostTaskTest, WhatTheseTestsStartReachesNothingButLoopback) {
+  AgentOff();
+  PutProgram("claude",
+             R"(names=$(sed -n 's/^ *\([^ ]*\):.*/\1/p' /proc/net/dev)
+echo '{"type":"result","subtype":"success","result":"'$names'"}')");
+  EXPECT_EQ(Run().reply, "lo");
 }
 
 TEST_F(HostTaskTest, SwitchedOffAgentRunsOnTheHostInItsDirectoryWithoutASandboxEvent) {
@@ -45,7 +57,7 @@ env | sort > env; echo '{"type":"result","subtype":"success","result":"done"}')"
   EXPECT_EQ(answer.code, "ok") << answer.message << answer.detail;
   EXPECT_EQ(answer.reply, "done");
   EXPECT_TRUE(answer.ran_on_host);
-  EXPECT_EQ(answer.receipt_json, "");
+  EXPECT_EQ(answer.receipt_path, "") << "it is in the chain alone";
   ASSERT_EQ(answer.warnings.size(), 1U);
   EXPECT_THAT(answer.warnings[0], HasSubstr("without isolation: its agent has [container] "
                                             "sandbox_enabled = false"));
@@ -68,6 +80,56 @@ env | sort > env; echo '{"type":"result","subtype":"success","result":"done"}')"
       Ledger::OpenExisting(home.fd.get(), home.path).value().value().Tasks(10).value();
   ASSERT_EQ(tasks.size(), 1U);
   EXPECT_EQ(tasks[0].state, TaskState::kDone);
+}
+
+// One receipt a task, in the chain of those of cells: what was asked, what the program says it
+// used, how it ended, and that nothing of it was attested.
+TEST_F(HostTaskTest, ItsReceiptIsInTheChainAndClaimsNoAttestation) {
+  AgentOff();
+  PutProgram("claude", R"(echo '{"type":"result","subtype":"success","result":"the secret reply",)"
+                       R"("usage":{"input_tokens":12,"cache_read_input_tokens":5,)"
+                       R"("output_tokens":34}}')");
+  const TaskAnswer answer = Run();
+  ASSERT_EQ(answer.code, "ok") << answer.message << answer.detail;
+  const Json receipt = Json::parse(answer.receipt_json);
+  EXPECT_EQ(receipt["engine"], "host");
+  EXPECT_EQ(receipt["uid_separation"], "none");
+  EXPECT_EQ(receipt["attested"], false);
+  EXPECT_EQ(receipt["verified"], false);
+  EXPECT_EQ(receipt["task_id"], answer.task_id);
+  EXPECT_EQ(receipt["runtime"], "claude");
+  EXPECT_EQ(receipt["outcome"], "success");
+  EXPECT_EQ(receipt["code"], "ok");
+  EXPECT_EQ(receipt["job_end"], "exit 0");
+  EXPECT_EQ(receipt["asked"]["kind"], "bus");
+  EXPECT_EQ(receipt["asked"]["timeout_ms"], 20000);
+  EXPECT_EQ(receipt["asked"]["bypassed"], false);
+  EXPECT_EQ(receipt["used"]["told_by"], "program");
+  EXPECT_EQ(receipt["used"]["started"], true);
+  EXPECT_EQ(receipt["used"]["output_tokens"], 34);
+  EXPECT_EQ(receipt["used"]["cached_tokens"], 5);
+  for (const char* never : {"sk-ant-api03-test", "the secret reply", "do it"})
+    EXPECT_THAT(answer.receipt_json, Not(HasSubstr(never)));
+
+  PutProgram("claude", "exit 3");
+  const TaskAnswer failed = Run();
+  EXPECT_EQ(failed.code, "no_reply");
+  EXPECT_EQ(Json::parse(failed.receipt_json)["job_end"], "exit 3");
+  EXPECT_EQ(Json::parse(failed.receipt_json)["used"]["output_tokens"], Json());
+
+  std::istringstream chain(ReadHome("receipts.jsonl"));
+  std::vector<Json> runs;
+  for (std::string line; std::getline(chain, line);) runs.push_back(Json::parse(line)["receipt"]);
+  EXPECT_THAT(runs, testing::ElementsAre(receipt, Json::parse(failed.receipt_json)));
+  Home home = OpenHome(path_).value();
+  const ChainReport verified = VerifyReceipts(home.fd.get(), home.path).value();
+  EXPECT_EQ(verified.receipts, 2);
+  EXPECT_EQ(verified.fault_count, 0);
+
+  // A refusal leaves none.
+  AgentOff("[runtime]\nprovider = \"openai_compat\"\n");
+  EXPECT_EQ(Run().receipt_json, "");
+  EXPECT_EQ(VerifyReceipts(home.fd.get(), home.path)->receipts, 2);
 }
 
 TEST_F(HostTaskTest, EveryRuntimeWithAProgramRunsOnTheHost) {

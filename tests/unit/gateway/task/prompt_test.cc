@@ -52,7 +52,8 @@ class SystemPromptTest : public testing::Test {
   }
   Result<std::string> Read() const {
     std::vector<std::string> warnings;
-    return ReadSystemPrompt(directory_.get(), warnings);
+    mounts::FileReader files;
+    return ReadSystemPrompt(files, directory_.get(), warnings);
   }
 
   std::string path_ = "/tmp/taskcell-prompt-test-XXXXXX";

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "launcher/sys/file.h"
 #include "tests/support/fixture.h"
@@ -52,6 +53,24 @@ TEST_F(RunDirectoryTest, EveryLevelIsPrivateAndGoesAgain) {
   EXPECT_TRUE(run.Remove().ok());
   run.RemoveEmptyParents();
   EXPECT_FALSE(fs::exists(path_ + "/sandbox"));
+}
+
+// Each finds the levels above it as another that ended is about to remove them.
+TEST_F(RunDirectoryTest, RunsThatBeginAndEndAtOnceDoNotDisturbEachOther) {
+  constexpr int kRounds = 2000;
+  auto rounds = [this] {
+    int failed = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      Result<RunDirectory> run = RunDirectory::Make(home_, MakeRunId().value());
+      if (!run.ok()) ++failed;
+    }
+    return failed;
+  };
+  int other = 0;
+  std::thread thread([&] { other = rounds(); });
+  EXPECT_EQ(rounds(), 0);
+  thread.join();
+  EXPECT_EQ(other, 0);
 }
 
 TEST_F(RunDirectoryTest, LevelThatIsOpenToOthersOrALinkIsRefused) {

@@ -106,14 +106,21 @@ TEST_F(RunTaskTest, AntigravityNeedsAGeminiKeyWhichIsInsideItsCell) {
   EXPECT_EQ(answer.receipt_json.find("AIza-test"), std::string::npos);
 }
 
-TEST_F(RunTaskTest, TunnelsDoNotTakeTheOperatorsProxy) {
-  Put("config.toml", "[taskcell]\nupstream_proxy = \"http://proxy.example:3128\"\n");
+TEST_F(RunTaskTest, TunnelsTakeAProxyThatSpeaksPlainHttpOnly) {
+  constexpr std::string_view kTunnels = "[taskcell]\nallow_hosts = [\"pypi.org:443\"]\n";
+  Put("config.toml", "[taskcell]\nupstream_proxy = \"https://proxy.example:3128\"\n");
   (void)Run();
   EXPECT_TRUE(state_.plan.has_value()) << "control: without tunnels it is taken";
-  Agent("a1", "[taskcell]\nallow_hosts = [\"pypi.org:443\"]\n");
-  ExpectRefused("invalid_config", "remove one of the two");
+  Agent("a1", kTunnels);
+  ExpectRefused("invalid_config", "allow_hosts of agent.toml goes through tunnels");
   Agent("a1", "[runtime]\nprovider = \"agy\"\n[model]\npreferred = \"gemini-3-pro\"\n");
-  ExpectRefused("invalid_config", "use another runtime");
+  ExpectRefused("invalid_config", "runtime `antigravity` goes through tunnels");
+  Put("config.toml", "[taskcell]\nupstream_proxy = \"http://proxy.example:3128\"\n");
+  Agent("a1", kTunnels);
+  state_.plan.reset();
+  (void)Run();
+  ASSERT_TRUE(state_.plan.has_value());
+  EXPECT_TRUE(state_.plan->tunnels);
 }
 
 TEST_F(RunTaskTest, RefusalsOfTheConfigurationComeInOrderAndBeforeAnyEngine) {
@@ -278,6 +285,28 @@ TEST_F(RunTaskTest, LimitsTheEngineCannotSetAreARefusalThatLeavesNothing) {
   EXPECT_NE(AuditLog().find("task_sandbox_unavailable"), std::string::npos);
 }
 
+// What Docker 20.10 and 26 say; a value the guide allows may be more than a host has.
+TEST_F(RunTaskTest, AValueThatTheEngineRefusesIsNamedByItsKey) {
+  struct Row {
+    const char* said;
+    const char* part;
+  };
+  for (const Row& row :
+       {Row{"container create: HTTP 400: Range of CPUs is from 0.01 to 2.00, as there are only 2 "
+            "CPUs available",
+            "[container.sandbox] cpu_millis = 1000 is not what this engine can set"},
+        Row{"container create: HTTP 400: Minimum memory limit allowed is 6MB",
+            "[container.sandbox] memory_bytes = 4294967296 "},
+        Row{"container create: HTTP 400: pids limit not supported", "[container.sandbox] pids = "},
+        Row{"container create: HTTP 409: the name is in use", "container create: HTTP 409"}}) {
+    state_.make_error = Error(Kind::kSystem, row.said).Coded("container_create_failed");
+    const TaskAnswer answer = Run();
+    EXPECT_EQ(answer.code, "container_create_failed");
+    EXPECT_TRUE(answer.message.starts_with(row.part)) << answer.message;
+    EXPECT_NE(answer.message.find(row.said), std::string::npos) << answer.message;
+  }
+}
+
 TEST_F(RunTaskTest, CancelBeforeTheCellExistsMakesNone) {
   sys::Pipe pipe = sys::MakePipe().value();
   ASSERT_TRUE(sys::WriteAll(pipe.write_end.get(), "x").ok());
@@ -370,7 +399,8 @@ TEST_F(RunTaskTest, ALinkedCanaryIsNeitherInThePromptNorInTheSnapshot) {
   gateway::Agent agent = FindAgent(home, "a1").value();
   Admission admission;
   admission.engine = std::make_unique<FakeEngine>(state_);
-  PlannedTask task = PlanTask(home, agent, admission, surroundings_, "do it").value();
+  PlannedTask task =
+      PlanTask(home, agent, admission, surroundings_, {path_, "a1", "do it"}).value();
   EXPECT_EQ(task.prompt.find(kCanary), std::string::npos);
   EXPECT_NE(task.prompt.find("do it"), std::string::npos) << "control: it is the prompt";
   int files = 0;
@@ -391,7 +421,9 @@ TEST_F(RunTaskTest, ASecondTaskOfAnUnchangedAgentUsesTheSameSnapshot) {
   gateway::Agent agent = FindAgent(home, "a1").value();
   Admission admission;
   admission.engine = std::make_unique<FakeEngine>(state_);
-  auto plan = [&] { return PlanTask(home, agent, admission, surroundings_, "go").value(); };
+  auto plan = [&] {
+    return PlanTask(home, agent, admission, surroundings_, {path_, "a1", "go"}).value();
+  };
   PlannedTask first = plan();
   EXPECT_TRUE(first.snapshot.Release(true).ok());
   PlannedTask second = plan();

@@ -106,6 +106,24 @@ TEST(VerdictTest, ProviderIsBlamedOnTheBrokersWordOnly) {
   EXPECT_EQ(verdict.message, "the claude provider rate-limited or rejected the request for quota");
 }
 
+TEST(VerdictTest, ASpentBudgetIsNamedWithItsKeyAndWhatToDo) {
+  const Verdict verdict = Classify(With([](Evidence& e) {
+    e.run.outcome = StreamOutcome::kFailed;
+    e.run.reply.reset();
+    e.end.exit.code = 1;
+    e.budget_cents = 12;
+    e.egress.totals.budget_spent = true;
+    e.egress.totals.refused = 1;
+  }));
+  EXPECT_EQ(verdict.code, "budget_spent");
+  EXPECT_EQ(verdict.message,
+            "account `acc` has spent its monthly_budget_cents (12), so the task could ask the "
+            "provider for nothing more; raise it in config.toml, add another account, or wait for "
+            "the next month");
+  EXPECT_EQ(Classify(With([](Evidence& e) { e.egress.totals.budget_spent = true; })).code, "")
+      << "a reply that is there is delivered";
+}
+
 TEST(VerdictTest, PassingRateLimitDoesNotSpoilAReply) {
   EXPECT_EQ(Classify(With([](Evidence& e) { e.egress.totals.rate_limited = 3; })).code, "");
 }
@@ -150,6 +168,26 @@ TEST(VerdictTest, StepLimitDeliversTheLastTextOrSaysHowToRaiseIt) {
   EXPECT_NE(verdict.message.find("step limit (30)"), std::string::npos);
   EXPECT_NE(verdict.message.find("max_turns"), std::string::npos);
   EXPECT_TRUE(Classify(With([](Evidence& e) { e.over_steps = true; })).step_limit);
+}
+
+TEST(VerdictTest, StepLimitOfAProgramThatNeverAskedTheProviderIsForged) {
+  auto forged = [](bool has_reply, bool credential_inside) {
+    return Classify(With([&](Evidence& e) {
+      e.run.step_limit = true;
+      e.run.outcome = has_reply ? StreamOutcome::kSuccess : StreamOutcome::kStepLimit;
+      if (!has_reply) e.run.reply.reset();
+      e.credential_inside = credential_inside;
+      e.egress.totals.model_calls = 0;
+    }));
+  };
+  for (const bool has_reply : {true, false}) {
+    const Verdict verdict = forged(has_reply, false);
+    EXPECT_EQ(verdict.code, "no_reply");
+    EXPECT_FALSE(verdict.reply.has_value());
+    EXPECT_FALSE(verdict.step_limit);
+  }
+  EXPECT_EQ(forged(true, true).reply, "the reply") << "no broker reads: the stream is the evidence";
+  EXPECT_EQ(forged(false, true).code, "step_limit");
 }
 
 TEST(VerdictTest, EndsFromOutsideHaveTheirCodes) {

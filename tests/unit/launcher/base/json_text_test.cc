@@ -20,6 +20,15 @@ TEST(JsonTextTest, CommasStandBetweenValuesOnly) {
   EXPECT_EQ(json.text(), R"({"a":-1,"b":["x",true,null]})");
 }
 
+// Of two bytes too: U+009B begins what terminals take for a command, as ESC [ does.
+TEST(JsonTextTest, NoControlIsLeftAsItIs) {
+  JsonText json;
+  json.String(
+      "\xc2\x80 \xc2\x9b"
+      "31m \xc2\x9f \xc2\xa0");
+  EXPECT_EQ(json.text(), "\"\\u0080 \\u009b31m \\u009f \xc2\xa0\"");
+}
+
 TEST(JsonTextTest, StringsAreEscapedAndAlwaysUtf8) {
   JsonText json;
   json.String(

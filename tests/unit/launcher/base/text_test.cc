@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "launcher/base/printable_message.h"
+
 namespace taskcell {
 namespace {
 
@@ -31,6 +33,17 @@ TEST(PrintableTest, ControlBytesAndBadUtf8AreEscapedWithoutLoss) {
                       "31m"),
             "\\xc2\\x9b31m");
   EXPECT_EQ(Printable("caf\xc3\xa9 \xf0\x9f\x98\x80"), "caf\xc3\xa9 \xf0\x9f\x98\x80");
+}
+
+// However often, so that whoever quotes and whoever prints need not know of each other.
+TEST(PrintableTest, AMessageIsEscapedOnceAndItsBackslashesStay) {
+  for (const char* hostile :
+       {"a\nb\tc", "\x1b]0;x\x07\r", "\xff\xfe\xc2", "\xc2\x9b 31m", "\x7f"}) {
+    std::string once = PrintableMessage(hostile);
+    EXPECT_EQ(once, Printable(hostile));
+    EXPECT_EQ(PrintableMessage(once), once);
+  }
+  EXPECT_EQ(PrintableMessage("'\\x1b' caf\xc3\xa9"), "'\\x1b' caf\xc3\xa9");
 }
 
 TEST(ShellWordTest, WhatMeansSomethingToAShellIsQuoted) {

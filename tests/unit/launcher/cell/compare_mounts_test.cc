@@ -21,6 +21,7 @@ CellPlan HostPlan() {
   plan.root = RootKind::kHost;
   plan.root_source.clear();
   plan.image_environment.clear();
+  plan.mounts.push_back({"/srv/books", "/books", EntryKind::kDirectory, 65024, 7003, false});
   plan.tmpfs.push_back({"/data", 4096, 0500, false, true});
   return plan;
 }
@@ -188,8 +189,11 @@ INSTANTIATE_TEST_SUITE_P(
                   [](Seen s) { AddMount(s, "/agent/secret", "ro", "ext4", S_IFDIR | 0755); },
                   Engine::kDocker},
         Deviation{
-            "WritableBelowAReadOnlyMount", "mount:/agent/sub",
-            [](Seen s) { AddMount(s, "/agent/sub", "rw,nosuid,nodev", "ext4", S_IFDIR | 0755); }},
+            "WritableBelowAReadOnlyMount", "mount:/books/sub",
+            [](Seen s) { AddMount(s, "/books/sub", "rw,nosuid,nodev", "ext4", S_IFDIR | 0755); }},
+        Deviation{
+            "BelowTheAgentDirectory", "mount:/agent/sub",
+            [](Seen s) { AddMount(s, "/agent/sub", "ro,nosuid,nodev", "ext4", S_IFDIR | 0755); }},
         Deviation{"SecondProc", "mount:/proc",
                   [](Seen s) { AddMount(s, "/proc", "rw", "proc", S_IFDIR | 0555); }},
         Deviation{"SharedDev", "mount:/dev",
@@ -210,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(CompareMountsTest, WhatTheHostMountsBelowADirectoryComesWithIt) {
   CellPlan plan = HostPlan();
   Attestation seen = MatchingAttestation(plan, Engine::kNative);
-  AddMount(seen.inside, "/agent/sub", "ro,nosuid,nodev", "ext4", S_IFDIR | 0755);
+  AddMount(seen.inside, "/books/sub", "ro,nosuid,nodev", "ext4", S_IFDIR | 0755);
   EXPECT_EQ(Fields(Compare(plan, Engine::kNative, seen)), "");
 }
 

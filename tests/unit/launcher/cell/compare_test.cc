@@ -308,6 +308,22 @@ TEST(CompareFilterTest, TheAnswerOfAnOwnFilterIsWhatItSaysAndWhatItLeavesOpenIsN
   EXPECT_EQ(CallsLeftOpen(seen.inside), std::vector<std::string>{"ptrace"});
 }
 
+TEST(CompareFilterTest, AnOwnFilterMayNotLeaveOpenWhatReachesPastTheCell) {
+  CellPlan plan = PlanFor(Engine::kNative);
+  plan.filter = std::string(16, 'f');
+  for (const char* name : {"ioctl TIOCSTI", "ioctl TIOCLINUX", "setrlimit CORE"}) {
+    Attestation seen = MatchingAttestation(plan, Engine::kNative);
+    seen.inside.witness_filter = plan.filter;
+    ASSERT_TRUE(Compare(plan, Engine::kNative, seen).empty());
+    for (DeniedCall& call : seen.inside.denied_calls) {
+      if (call.name == name) call = {name, 0, DeniedCall::kLeftOpen};
+    }
+    std::vector<Mismatch> found = Compare(plan, Engine::kNative, seen);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].field, Text("denied:", name));
+  }
+}
+
 TEST(CompareNamespacesTest, EachIsTheCellsOwn) {
   for (std::size_t index = 0; index < kNamespaces.size(); ++index) {
     for (Engine engine : {Engine::kNative, Engine::kDocker}) {

@@ -51,7 +51,7 @@ TEST(FrameTest, WhatIsNoFrameIsRefused) {
   for (int type = 0; type < 256; ++type) {
     std::string changed = packet;
     changed[0] = static_cast<char>(type);
-    bool known = (type >= 1 && type <= 8) || (type >= 16 && type <= 19);
+    bool known = (type >= 1 && type <= 11) || (type >= 16 && type <= 20);
     EXPECT_EQ(ParseFrame(changed).ok(), known) << type;
   }
 }

@@ -15,6 +15,7 @@
 #include "launcher/sys/listener.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/socket.h"
+#include "launcher/sys/terminal.h"
 
 namespace taskcell::gate {
 namespace {
@@ -128,6 +129,31 @@ TEST_F(GateHostTest, AListenerComesBeforeTheAttestationAndIsAcceptedOn) {
   auto arrival = host_->Attest(1, In(2000));
   ASSERT_TRUE(arrival.ok()) << arrival.error().text;
   EXPECT_TRUE(arrival->listener.valid());
+}
+
+TEST_F(GateHostTest, ATerminalComesBeforeTheAttestationAndIsOne) {
+  const sys::TerminalPair terminal = sys::MakeTerminal("/dev/ptmx").value();
+  ASSERT_TRUE(init_->Say(FrameType::kTerminal, {}, terminal.master.get()).ok());
+  ASSERT_TRUE(init_->Attest().ok());
+  auto arrival = host_->Attest(0, In(2000), true);
+  ASSERT_TRUE(arrival.ok()) << arrival.error().text;
+  EXPECT_TRUE(sys::IsTerminalMaster(arrival->terminal.get()));
+}
+
+TEST_F(GateHostTest, WhatIsNoMasterSideOfATerminalIsRefused) {
+  const sys::TerminalPair terminal = sys::MakeTerminal("/dev/ptmx").value();
+  ASSERT_TRUE(init_->Say(FrameType::kTerminal, {}, terminal.slave.get()).ok());
+  auto arrival = host_->Attest(0, In(2000), true);
+  ASSERT_FALSE(arrival.ok());
+  ExpectViolation(arrival.error(), "brought no terminal", "cell_mismatch");
+}
+
+TEST_F(GateHostTest, ATerminalThatNobodyAskedForIsRefused) {
+  const sys::TerminalPair terminal = sys::MakeTerminal("/dev/ptmx").value();
+  ASSERT_TRUE(init_->Say(FrameType::kTerminal, {}, terminal.master.get()).ok());
+  auto arrival = host_->Attest(0, In(2000));
+  ASSERT_FALSE(arrival.ok());
+  ExpectViolation(arrival.error(), "a descriptor came that nobody asked for", "cell_mismatch");
 }
 
 TEST_F(GateHostTest, TwoListenersComeInOneMessage) {

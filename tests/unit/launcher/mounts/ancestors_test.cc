@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 #include "launcher/sys/file.h"
 #include "tests/support/access_list.h"
 #include "tests/support/fixture.h"
+#include "tests/support/hung_files.h"
+#include "tests/support/lying_files.h"
 #include "tests/support/syscall_faults.h"
 
 namespace taskcell::mounts {
@@ -52,6 +55,22 @@ TEST_F(AncestorsTest, APathOfOnesOwnBelowAStickyDirectoryOfRootIsTrusted) {
   EXPECT_TRUE(pinned.concerns.empty());
   EXPECT_EQ(pinned.path, At("a/b/c"));
   EXPECT_EQ(sys::Stat(pinned.fd.get())->st_ino, sys::StatAt(AT_FDCWD, At("a/b/c"))->st_ino);
+}
+
+TEST_F(AncestorsTest, MagicLinksOfProcAreNoWay) {
+  const std::string pid = Text("/proc/", ::getpid());
+  const UniqueFd gone = sys::Open(At("a/b/c"), O_PATH | O_DIRECTORY).value();
+  fs::remove(At("a/b/c"));
+  fs::create_directory(At("a/b/c (deleted)"));  // what the link's text names
+  for (const std::string& way :
+       {pid + "/root/tmp", pid + "/cwd", std::string("/proc/self/root"),
+        Text("/proc/self/fd/", gone.get()), Text("/dev/fd/", gone.get())}) {
+    const Result<PinnedPath> pinned = PinPath(way, {});
+    ASSERT_FALSE(pinned.ok()) << way << " as " << pinned->path;
+    EXPECT_EQ(pinned.error().err, ELOOP) << way;
+    EXPECT_NE(pinned.error().text.find("magic link"), std::string::npos) << pinned.error().text;
+  }
+  EXPECT_EQ(PinPath("/proc/self/status", {})->path, pid + "/status") << "a plain link of /proc";
 }
 
 TEST_F(AncestorsTest, DotsAndSlashesLeadWhereTheKernelSaysTheyDo) {
@@ -136,6 +155,53 @@ TEST_F(AncestorsTest, LinksOfRootInDirectoriesOfRootAreFollowedAndOthersAreConce
   }
 }
 
+// Owners and modes are what the server says.
+TEST_F(AncestorsTest, AWayThroughFilesThatAnotherUserServesIsAConcern) {
+  TASKCELL_REQUIRE(test::HasFuse(), test::kNeedsFuse);
+  constexpr uid_t kServer = 1500;
+  const int status = test::InChild([this] {
+    if (!test::EnterOwnMounts()) return 90;
+    const test::LyingFiles lying(At("a/b"), kServer, At("a"));
+    if (!lying.mounted()) return 91;
+    for (const char* way : {"a/b/link/b", "a/b/dir/dir", "a/b/dir", "a/b", "a/b/link/../a"}) {
+      const PinnedPath pinned = PinPath(At(way), Trust{0, std::nullopt}).value();
+      EXPECT_FALSE(PinTrustedPath(At(way), Trust{0, std::nullopt}).ok()) << way;
+      ExpectOnly(pinned, What::kOwner, At("a/b"));
+      if (HasFailure()) return 1;
+      EXPECT_NE(pinned.concerns[0].found.find("served by uid 1500"), std::string::npos);
+    }
+    // The user's own is no concern of the user's, and what root serves is nobody's.
+    EXPECT_TRUE(PinPath(At("a/b/dir/dir"), Trust{kServer, std::nullopt})->concerns.empty());
+    return HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(AncestorsTest, AWayThroughFilesThatRootServesIsNoConcern) {
+  TASKCELL_REQUIRE(test::HasFuse(), test::kNeedsFuse);
+  const int status = test::InChild([this] {
+    if (!test::EnterOwnMounts()) return 90;
+    const test::LyingFiles lying(At("a/b"), 0, At("a"));
+    const Result<PinnedPath> pinned = PinTrustedPath(At("a/b/dir/dir"), Trust{});
+    return lying.mounted() && pinned.ok() && pinned->remote.empty() ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+// It is gone from mountinfo, and with it who serves it.
+TEST_F(AncestorsTest, AWayThroughFilesOfAnUnknownServerIsAConcern) {
+  TASKCELL_REQUIRE(test::HasFuse(), test::kNeedsFuse);
+  const int status = test::InChild([this] {
+    if (!test::EnterOwnMounts()) return 90;
+    const test::LyingFiles lying(At("a/b"), 0, At("a"));
+    if (!lying.mounted()) return 91;
+    if (::mount("none", "/proc", "tmpfs", 0, "") != 0) return 92;
+    ExpectOnly(PinPath(At("a/b/dir"), Trust{}).value(), What::kOwner, At("a/b"));
+    return HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(AncestorsTest, WhatLeadsNowhereIsAnErrorThatNamesThePath) {
   fs::create_symlink("loop", At("loop"));
   std::ofstream(At("file")) << "x";
@@ -156,6 +222,23 @@ TEST_F(AncestorsTest, ARelativePathIsJudgedFromTheRoot) {
     if (::chdir(At("a/b").c_str()) != 0) return 2;
     PinnedPath pinned = PinPath("c", Trust{::geteuid(), std::nullopt}).value();
     return pinned.path == At("a/b/c") && pinned.concerns.size() == 1 ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+// What /proc calls a directory that is gone is a name that somebody else may take.
+TEST_F(AncestorsTest, ADirectoryThatIsGoneIsNotTheOneThatHasItsNameNow) {
+  const int status = test::InChild([this] {
+    if (::chdir(At("a/b/c").c_str()) != 0) return 2;
+    fs::remove(At("a/b/c"));
+    for (const char* name : {"a/b/c", "a/b/c (deleted)"}) {
+      fs::create_directories(At(name));
+      std::ofstream(At(name) + "/file") << "of somebody else";
+    }
+    for (const char* path : {".", "file", "./file", "../c/file"}) {
+      if (PinPath(path, {}).ok()) return 1;
+    }
+    return 0;
   });
   EXPECT_EQ(status, 0);
 }

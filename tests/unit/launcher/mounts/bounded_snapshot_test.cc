@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "launcher/mounts/child_work.h"
+#include "launcher/mounts/snapshot_record.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/memory.h"
 #include "launcher/sys/poll.h"
@@ -25,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
@@ -116,6 +119,17 @@ TEST(ChildWorkTest, TheChildHasNoStandardStreams) {
   EXPECT_EQ(DoInChild(work, {60'000, -1, {}}, is_gone)->bytes, "/dev/null /dev/null /dev/null ");
 }
 
+TEST(SnapshotRecordTest, WhatCannotBeReadAgainIsNotWritten) {
+  SnapshotRecord record;
+  record.snapshot.warnings = {std::string(kMaxRecordText, 'w')};
+  ASSERT_TRUE(EncodeRecord(record).ok());
+  EXPECT_TRUE(ParseRecord(EncodeRecord(record).value()).ok());
+  record.snapshot.warnings[0] += 'w';
+  EXPECT_FALSE(EncodeRecord(record).ok());
+  record.snapshot.warnings = std::vector<std::string>(1000);
+  EXPECT_FALSE(EncodeRecord(record).ok());
+}
+
 class BoundedSnapshotTest : public testing::Test, protected test::TempDirectory {
  protected:
   BoundedSnapshotTest() : TempDirectory("bounded-snapshot") {
@@ -127,16 +141,29 @@ class BoundedSnapshotTest : public testing::Test, protected test::TempDirectory 
     EXPECT_EQ(::symlink("/etc/passwd", At("agent/wiki/link").c_str()), 0);
     ::usleep(150'000);  // past the time within which a change may leave no trace
   }
-  Result<StoredSnapshot> Take(const std::string& agent = "agent",
-                              const SnapshotTerms& terms = {}) const {
+  // A link that leads in a circle, in 31 directories, with the longest names, of bytes that are
+  // printed as four each.
+  void PutDeepLoop() const {
+    UniqueFd at = sys::Open(At("agent/wiki"), O_RDONLY | O_DIRECTORY).value();
+    const std::string name(255, '\xff');
+    for (int level = 1; level < kMaxSnapshotDepth; ++level) {
+      ASSERT_EQ(::mkdirat(at.get(), name.c_str(), 0755), 0);
+      at = UniqueFd(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    }
+    const std::string loop = std::string(245, '\xff') + "-theloop";
+    ASSERT_EQ(::symlinkat(loop.c_str(), at.get(), loop.c_str()), 0);
+  }
+  Result<StoredSnapshot> Take(const std::string& agent = "agent", const SnapshotTerms& terms = {},
+                              Subtree subtree = Subtree::kPrune) const {
     UniqueFd store = sys::Open(At("store"), O_RDONLY | O_DIRECTORY).value();
     UniqueFd from = sys::Open(At(agent), O_RDONLY | O_DIRECTORY).value();
-    return TakeInTime(test::Program("taskcell-launch"), {store.get(), At("store")}, from.get(),
-                      Subtree::kPrune, terms);
+    return taker_.Take({store.get(), At("store")}, from.get(), subtree, terms);
   }
   std::size_t Stored() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(At("store")), {}));
   }
+  mutable SnapshotTaker taker_{test::Program("taskcell-launch")};
+
   // Runs `body` where `agent` hangs.
   int WhereItHangs(const std::function<int()>& body) const {
     return test::InChild([&] {
@@ -146,6 +173,20 @@ class BoundedSnapshotTest : public testing::Test, protected test::TempDirectory 
     });
   }
 };
+
+TEST_F(BoundedSnapshotTest, ThePathOfWhatIsLeftOutMayBeAsLongAsPathsAre) {
+  PutDeepLoop();
+  for (Subtree subtree : {Subtree::kPrune, Subtree::kSkip}) {
+    Result<StoredSnapshot> taken = Take("agent", {kSnapshotTimeLimit, -1}, subtree);
+    ASSERT_TRUE(taken.ok()) << taken.error().text.substr(0, 500);
+    const std::vector<std::string>& warnings = taken->content().warnings;
+    EXPECT_THAT(warnings,
+                Contains(AllOf(HasSubstr("agent entry 'wiki/\\xff\\xff"), HasSubstr("[...]\\xff"),
+                               HasSubstr("-theloop' left out"), HasSubstr("circle"))));
+    for (const std::string& warning : warnings) EXPECT_LT(warning.size(), 5000U);
+    for (const SnapshotEntry& entry : taken->content().entries) EXPECT_LT(entry.note.size(), 5000U);
+  }
+}
 
 TEST_F(BoundedSnapshotTest, OneThatAnotherProcessTookIsUsedKeptAndRemovedAsOnesOwn) {
   {
@@ -167,6 +208,27 @@ TEST_F(BoundedSnapshotTest, OneThatAnotherProcessTookIsUsedKeptAndRemovedAsOnesO
   Put("agent/SOUL.md", "other");
   { EXPECT_FALSE(Take()->is_reused()); }
   EXPECT_EQ(Stored(), 0U) << "nobody asked for it to be kept";
+}
+
+TEST_F(BoundedSnapshotTest, OneProcessTakesManyAndIsStartedAgainWhereItWasKilled) {
+  const auto children = [] {
+    return sys::ReadFile(AT_FDCWD, Text("/proc/self/task/", ::getpid(), "/children"), 4096).value();
+  };
+  EXPECT_EQ(children(), "") << "none is started before it is asked for";
+  EXPECT_TRUE(Take().ok());
+  const std::string first = children();
+  EXPECT_NE(first, "");
+  EXPECT_TRUE(Take().ok());
+  EXPECT_EQ(children(), first);
+  ASSERT_EQ(::kill(static_cast<pid_t>(ParseUnsigned(Trim(first)).value()), SIGKILL), 0);
+  ASSERT_TRUE(test::WaitFor([&] {
+    return sys::ReadFile(AT_FDCWD, Text("/proc/", Trim(first), "/stat"), 4096)
+               .value()
+               .find(") Z ") != std::string::npos;
+  }));
+  Result<StoredSnapshot> after = Take();
+  EXPECT_TRUE(after.ok()) << after.error().text;
+  EXPECT_NE(children(), first);
 }
 
 TEST_F(BoundedSnapshotTest, ADirectoryThatDoesNotAnswerIsARefusalThatLeavesNothing) {
@@ -222,7 +284,7 @@ TEST_F(BoundedSnapshotTest, AWriteThatIsHeldHoldsNoSnapshotForLong) {
   TASKCELL_REQUIRE(writer.Stands(), "needs userfaultfd(2) of the kernel's own accesses: root");
   const Clock::time_point begun = Clock::now();
   {
-    Result<StoredSnapshot> held = Take("agent", {milliseconds(kShortMs), -1});
+    Result<StoredSnapshot> held = Take("agent", {milliseconds(10 * kShortMs), -1});
     EXPECT_LT(Clock::now() - begun, kSoon);
     if (!held.ok()) {
       EXPECT_EQ(held.error().err, ETIMEDOUT) << held.error().text;
@@ -244,12 +306,12 @@ TEST_F(BoundedSnapshotTest, AProgramThatDoesNotAnswerIsARefusal) {
   UniqueFd store = sys::Open(At("store"), O_RDONLY | O_DIRECTORY).value();
   UniqueFd from = sys::Open(At("agent"), O_RDONLY | O_DIRECTORY).value();
   Result<StoredSnapshot> taken =
-      TakeInTime("/bin/true", {store.get(), At("store")}, from.get(), Subtree::kPrune, {});
+      SnapshotTaker("/bin/true").Take({store.get(), At("store")}, from.get(), Subtree::kPrune, {});
   ASSERT_FALSE(taken.ok());
   EXPECT_THAT(taken.error().text, HasSubstr("/bin/true: "));
   EXPECT_EQ(taken.error().code, "workspace_failed");
   Result<StoredSnapshot> none =
-      TakeInTime(At("none"), {store.get(), At("store")}, from.get(), Subtree::kPrune, {});
+      SnapshotTaker(At("none")).Take({store.get(), At("store")}, from.get(), Subtree::kPrune, {});
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, "workspace_failed");
 }

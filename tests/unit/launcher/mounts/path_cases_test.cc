@@ -1,26 +1,8 @@
 // Known ways to lead a resolver astray, each with the answer that is right here: what names an
 // entry is followed by nobody, what lies in SKILLS and wiki may link to what a cell sees anyway.
 //
-// The layout is that of the kernel's selftests (tools/testing/selftests/openat2); rows that others
-// published under a name and that are tested elsewhere:
-//   hard links   at the top, inside          SnapshotTest.HardLinksAreLeftOutAtTheTopAndInside
-//                exchanged after the check   JudgeRaceTest (race), HardLink
-//                written through one         PathrsTest.OpensWhatWasAskedFor: never with O_TRUNC
-//                legitimate sets             SnapshotLinksTest.FilesWithAllTheirNamesInside...
-//                the other name is gone      AuditTest.AFileWhoseOtherNameIsGoneIsPlainAgain
-//                more than can be looked at  IncidentRowsTest.PastTheBound..., AuditTest
-//   bind mounts  of a directory, of a file   SnapshotLinksTest.AMountOverAFileOrADirectory...
-//                loops and mazes             MountsProgramTest.AMazeOfBindMountsEnds
-//                served by somebody          MountsProgramTest.AFileSystemThatHangs...
-//                on a layer of an overlay    IncidentRowsTest.WhatIsPlainOnAnOverlay...
-//   special      FIFO, socket                SnapshotTest.SpecialFilesAreNeverOpenedForReading
-//                device, by way of /proc     IncidentRowsTest.ADevice..., .AFileOfProc...
-//   names        newline, escapes, any bytes AuditTest.NamesOfAnyBytesAreKeptAsTheyAre
-//                below a directory           ResolveTest, PathrsTest (unit, launcher/sys)
-//   sources      changed while they are used StoredSnapshotTest.ACopyInUseStaysWhile...
-//                that cannot be read         SnapshotTest.UnreadableFileIsLeftOut
-//   renames      of every level              SnapshotRaceTest, JudgeRaceTest (race)
-//   destinations in a root directory         NativeAttackTest.ARootDirectorysLinksRedirectNoMount
+// The layout is that of the kernel's selftests (tools/testing/selftests/openat2); what else a path
+// may be made to show stands in tests/README.md, with the tests of it.
 #include <linux/btrfs.h>
 #include <linux/magic.h>
 #include <sched.h>
@@ -37,6 +19,7 @@
 
 #include "launcher/mounts/ancestors.h"
 #include "launcher/mounts/component.h"
+#include "launcher/sys/copy.h"
 #include "tests/support/fixture.h"
 #include "tests/unit/launcher/mounts/snapshot_fixture.h"
 #include "tests/unit/launcher/openat2_layout.h"
@@ -132,6 +115,23 @@ TEST_F(PathCasesTest, ASubvolumeIsADirectory) {
   EXPECT_EQ(Copied(), std::set<std::string>{"page"});
 }
 
+// Where blocks are shared (btrfs, which is in the lab) and where they cannot be: the same copy.
+TEST_F(PathCasesTest, FilesShareTheirBlocksWhereTheFileSystemCan) {
+  const std::string content(1U << 16U, 'x');
+  Put("agent/wiki/page", content);
+  Put("clone", "");
+  struct statfs info = {};
+  ASSERT_EQ(::statfs(agent().c_str(), &info), 0);
+  const UniqueFd from = sys::Open(agent() + "/wiki/page", O_RDONLY).value();
+  const UniqueFd to = sys::Open(At("clone"), O_WRONLY).value();
+  const bool cloned = sys::CloneContent(to.get(), from.get()).value();
+  const bool never = info.f_type == TMPFS_MAGIC || info.f_type == EXT4_SUPER_MAGIC;
+  EXPECT_EQ(cloned, info.f_type == BTRFS_SUPER_MAGIC || (cloned && !never));
+  EXPECT_EQ(Get(At("clone")), cloned ? content : "");
+  EXPECT_EQ(Run()->bytes, content.size());
+  EXPECT_EQ(Get(target() + "/wiki/page"), content);
+}
+
 TEST_F(PathCasesTest, ASparseFileOfATebibyteIsRefusedBeforeAByteIsRead) {
   constexpr off_t kTebibyte = off_t{1} << 40U;
   Put("agent/wiki/large", "");
@@ -154,6 +154,23 @@ TEST_F(PathCasesTest, OnlyTheVeryBytesOfANameAreListed) {
   UniqueFd dir = sys::Open(agent(), O_RDONLY | O_DIRECTORY).value();
   EXPECT_EQ(ListedEntries(dir.get()).value(), std::set<std::string_view>{"IDENTITY.md"});
   EXPECT_EQ(Entry(Run().value(), "SOUL.md").verdict, Verdict::kAbsent);
+}
+
+// What is right depends on whether the file system of /tmp folds case.
+TEST_F(PathCasesTest, AnotherSpellingIsLeftOutWhereItIsFoundAndAbsentWhereItIsNot) {
+  Put("agent/soul.md", "x");
+  Put("agent/WIKI/page", "x");
+  Put("agent/SKILLS/page", "x");
+  const bool folds = fs::exists(agent() + "/SOUL.md");
+  RecordProperty("folds", folds);
+  Snapshot snapshot = Run().value();
+  for (const char* name : {"SOUL.md", "wiki"}) {
+    const SnapshotEntry entry = Entry(snapshot, name);
+    EXPECT_EQ(entry.verdict, folds ? Verdict::kSkip : Verdict::kAbsent) << name;
+    EXPECT_EQ(entry.reason, folds ? Reason::kWrongKind : Reason::kNone) << name;
+    EXPECT_FALSE(fs::exists(target() + "/" + name)) << name;
+  }
+  EXPECT_EQ(Entry(snapshot, "SKILLS").verdict, Verdict::kSafe);
 }
 
 TEST_F(PathCasesTest, WhatIsFoundByANameThatIsNotListedIsLeftOut) {

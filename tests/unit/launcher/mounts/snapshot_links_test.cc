@@ -66,6 +66,21 @@ TEST_F(SnapshotLinksTest, SymbolicLinksAreKeptOnlyWhereTheyStayInTheSnapshot) {
   EXPECT_EQ(info.st_mode & 07777U, 0555U) << "also where a link was removed";
 }
 
+TEST_F(SnapshotLinksTest, LinksBelowAnyPathAreJudgedToo) {
+  fs::create_directories(path() + "/agent/wiki");
+  UniqueFd at = sys::Open(path() + "/agent/wiki", O_RDONLY | O_DIRECTORY).value();
+  const std::string name(200, 'd');
+  for (int level = 0; level < 25; ++level) {
+    ASSERT_EQ(::mkdirat(at.get(), name.c_str(), 0755), 0);
+    at = UniqueFd(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  for (const auto& [link, target] : Texts{{"good", "../" + name}, {"out", "/etc/passwd"}})
+    ASSERT_EQ(::symlinkat(target.c_str(), at.get(), link.c_str()), 0);
+  const Snapshot snapshot = Run().value();
+  ASSERT_EQ(snapshot.warnings.size(), 1U);
+  EXPECT_NE(snapshot.warnings[0].find("/out"), std::string::npos) << snapshot.warnings[0];
+}
+
 TEST_F(SnapshotLinksTest, ALinkToAnEntryThatIsLeftOutGoesWithIt) {
   Link("../outside/key", "agent/SOUL.md");
   Link("../SOUL.md", "agent/wiki/soul");
@@ -188,6 +203,29 @@ TEST_F(SnapshotLinksTest, EachKindOfEntryHasItsVerdict) {
   for (const auto& [name, reason] : wanted)
     EXPECT_EQ(Judge(dir.get(), name, cell::EntryKind::kFile)->reason, reason) << name;
   EXPECT_EQ(Judge(dir.get(), "none", cell::EntryKind::kFile)->verdict, Verdict::kAbsent);
+}
+
+// The file that is mounted has two names, one of them outside; it is met twice inside.
+TEST_F(SnapshotLinksTest, WhatIsMountedOnANameDoesNotHaveIt) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  HardLink("outside/key", "agent/wiki/key");
+  Put("agent/wiki/place", "x");
+  Put("agent/wiki/page", "page");
+  HardLink("agent/wiki/page", "agent/wiki/again");
+  LetTheClockTick();
+  int status = test::InChild([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount((path() + "/outside/key").c_str(), (agent() + "/wiki/place").c_str(), nullptr,
+                MS_BIND, nullptr) != 0)
+      return 91;
+    EXPECT_EQ(Get(agent() + "/wiki/place"), "the host's secret") << "control";
+    const Snapshot snapshot = Run().value();
+    EXPECT_EQ(Copied(), (Texts{{"wiki/page", "page"}, {"wiki/again", "page"}}));
+    EXPECT_EQ(snapshot.warnings.size(), 2U);
+    return HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(SnapshotLinksTest, AMountOverAFileOrADirectoryIsNamed) {

@@ -135,6 +135,26 @@ TEST_F(SnapshotTest, WrongKindIsNamedWithWhatWasExpected) {
   EXPECT_FALSE(fs::exists(agent() + "/IDENTITY.md"));
 }
 
+TEST_F(SnapshotTest, AnEmptyDirectoryForAFileMayBeAContainerEnginesAndAFullOneIsNot) {
+  constexpr uid_t kUser = 12345;
+  fs::create_directories(agent() + "/CLAUDE.md");
+  Put("agent/GEMINI.md/keep", "x");
+  auto hinted = [this](std::string_view name) {
+    const SnapshotEntry entry = Entry(Run().value(), name);
+    EXPECT_EQ(entry.reason, Reason::kWrongKind);
+    EXPECT_EQ(::chmod(target().c_str(), 0700), 0);
+    return entry.note.find("container engine may have made it") != std::string::npos;
+  };
+  EXPECT_TRUE(hinted("CLAUDE.md"));
+  EXPECT_FALSE(hinted("GEMINI.md"));
+  if (::geteuid() != 0) return;
+  // Without root an engine makes it as the user it runs for; nobody else's is an engine's.
+  ASSERT_EQ(::chown((agent() + "/CLAUDE.md").c_str(), kUser, kUser), 0);
+  EXPECT_FALSE(hinted("CLAUDE.md"));
+  ASSERT_EQ(::chown(agent().c_str(), kUser, kUser), 0);
+  EXPECT_TRUE(hinted("CLAUDE.md"));
+}
+
 TEST_F(SnapshotTest, FileOfExactlyTheByteBoundIsCopiedAndOneByteMoreRefusesTheDirectory) {
   Put("agent/SOUL.md", "");
   ASSERT_EQ(::truncate((agent() + "/SOUL.md").c_str(), kMaxSnapshotBytes), 0);

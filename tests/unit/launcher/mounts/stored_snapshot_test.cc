@@ -241,7 +241,7 @@ TEST_F(StoredSnapshotTest, ARebootOrAClockSetBackMakesACopyWorthless) {
     std::string bytes{std::istreambuf_iterator<char>(in), {}};
     SnapshotRecord record = ParseRecord(bytes).value();
     spoil(record);
-    std::ofstream(record_path, std::ios::binary) << EncodeRecord(record);
+    std::ofstream(record_path, std::ios::binary) << EncodeRecord(record).value();
     EXPECT_FALSE(Take()->is_reused()) << what;
   }
 }

@@ -81,6 +81,7 @@ TEST(OptionsTest, WhatIsWrongIsNamed) {
       {{"--env", "=x", "true"}, "--env"},
       {{"--tmpfs", "/t", "true"}, "--tmpfs"},
       {{"--tmpfs", "/t:1M:suid", "true"}, "--tmpfs"},
+      {{"--tmpfs=/t:1M", "--tmpfs=/t:2M:exec", "true"}, "--tmpfs '/t' is given twice"},
       {{"--userns", "host", "true"}, "--userns"},
       {{"--memory=1G", "--memory", "2G", "true"},
        "--memory: it is given twice, with '1G' and '2G'"},
@@ -160,6 +161,8 @@ TEST(FindReportOptionTest, TheReportIsFoundWhateverElseIsWrong) {
       {{"--report=a", "--report=b"}, "b"},
       {{"true", "--report=r"}, ""},
       {{"--memory", "--report=r"}, ""},
+      {{"--report", "--timeout", "5s", "true"}, ""},
+      {{"--bogus", "true", "--report=r"}, ""},  // it may be the program's own
       {{"--report"}, ""},
   };
   for (const Row& row : rows) {

@@ -50,9 +50,15 @@ TEST(PayloadTest, AHostileRootBelongsToAPayload) {
   for (const HostileRoot& root : HostileRoots()) {
     const Payload* payload = FindPayload(root.payload);
     ASSERT_NE(payload, nullptr) << root.payload;
-    EXPECT_EQ(payload->way, Way::kRoot);
-    EXPECT_TRUE(root.target.starts_with(root.link)) << root.payload;
+    EXPECT_TRUE(IsOfRoot(*payload));
+    EXPECT_EQ(root.target.starts_with(root.link), payload->way == Way::kRoot) << root.payload;
+    EXPECT_EQ(FindHostileRoot(root.payload), &root);
   }
+}
+
+TEST(PayloadTest, WhatAttacksTheMakerOfACellHasAHostileRoot) {
+  for (const Payload& payload : AllPayloads())
+    EXPECT_EQ(IsOfRoot(payload), FindHostileRoot(payload.name) != nullptr) << payload.name;
 }
 
 TEST(PayloadTest, OnlyWhatItsRowNamesIsContained) {

@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
              "container_create_failed", false},
         Step{"StartRefused", "POST /containers/c0ffee/start",
              FakeEngine::Answer(500, R"({"message":"OCI runtime create failed"})"),
-             "container_create_failed", true},
+             "container_start_failed", true},
         Step{"StartNotAnswered", "POST /containers/c0ffee/start", "HTTP/1.1 2",
              "docker_unreachable", true},
         Step{"FirstProcessEnded", nullptr, "", "cell_mismatch", true},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <ostream>
 
@@ -164,6 +165,82 @@ TEST(EngineClientTest, AnImageThatIsNotThereIsRemoved) {
   ASSERT_FALSE(removed.ok());
   EXPECT_EQ(removed.error().code, "cleanup_failed");
 }
+
+CreateRequest RequestOfRun(const std::string& run_id) {
+  CreateRequest request;
+  request.image_id = "sha256:aa";
+  request.entrypoint = {"/run/taskcell/init"};
+  request.plan.run_id = run_id;
+  request.plan.agent = "scout";
+  request.plan.uid = request.plan.gid = 100000;
+  request.plan.root = cell::RootKind::kImage;
+  request.plan.root_source = "image";
+  request.plan.limits = {64 << 20, 32, 500, 1024};
+  return request;
+}
+
+std::string Container(const std::string& run_id, const std::string& state) {
+  return R"({"Id":"c0ffee","State":{"Status":")" + state +
+         R"("},"Config":{"Labels":{"com.duduclaw.task-sandbox.run":")" + run_id + "\"}}}";
+}
+
+// What stands behind a name that a create finds taken.
+struct TakenRow {
+  const char* name;
+  const char* run_label;
+  const char* state;
+  int seen_after_looks;
+  bool is_ours;
+  const char* code = "container_create_failed";
+};
+void PrintTo(const TakenRow& row, std::ostream* out) { *out << row.name; }
+
+class TakenNameTest : public testing::TestWithParam<TakenRow> {
+ protected:
+  const std::string run_id_ = std::string(32, 'a');
+};
+
+// The engine makes the container, and the kept connection dies before its answer: libcurl sends the
+// request again by a new one.
+TEST_P(TakenNameTest, AfterARequestThatWasSentTwiceIsOursExactlyWhereItIsTheRuns) {
+  const TakenRow& row = GetParam();
+  std::atomic<int> creates = 0;
+  std::atomic<int> looks = 0;
+  FakeEngine engine(
+      [&](const FakeEngine::Request& request) -> std::string {
+        if (request.target == "/_ping") return FakeEngine::LastingAnswer(200, "OK");
+        if (request.method == "POST") {
+          if (++creates == 1) return "";
+          return FakeEngine::LastingAnswer(409, R"({"message":"the name is in use"})");
+        }
+        if (++looks <= row.seen_after_looks)
+          return FakeEngine::LastingAnswer(404, R"({"message":"No such container"})");
+        return FakeEngine::LastingAnswer(200, Container(row.run_label, row.state));
+      },
+      FakeEngine::Close::kWhenItSaysSo);
+  EngineClient client = ClientOf(engine);
+  const Result<CreateAnswer> created = client.Create(RequestOfRun(run_id_));
+  EXPECT_EQ(creates, 2) << "libcurl sends it again";
+  EXPECT_EQ(engine.requests().back().target, "/v1.41/containers/dudu-task-" + run_id_ + "/json");
+  ASSERT_EQ(created.ok(), row.is_ours) << (created.ok() ? "" : created.error().text);
+  if (row.is_ours) {
+    EXPECT_EQ(created->id, "c0ffee");
+    return;
+  }
+  EXPECT_EQ(created.error().code, row.code) << created.error().text;
+  EXPECT_NE(created.error().text.find("is in use"), std::string::npos) << created.error().text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Containers, TakenNameTest,
+    testing::Values(
+        TakenRow{"Ours", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "created", 0, true},
+        TakenRow{"OursThatIsNotShownYet", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "created", 2, true},
+        TakenRow{"OfAnotherRun", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "created", 0, false},
+        TakenRow{"WithoutALabel", "", "created", 0, false},
+        TakenRow{"ThatRunsAlready", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "running", 0, false},
+        TakenRow{"NeverShown", "", "created", 1 << 30, false, "docker_unreachable"}),
+    [](const auto& row) { return std::string(row.param.name); });
 
 // The answers of case G2-06: what a refused removal means is settled by a look at the container.
 struct RemoveRow {

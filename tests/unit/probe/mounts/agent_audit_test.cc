@@ -7,6 +7,7 @@
 #include "launcher/mounts/snapshot.h"
 #include "launcher/sys/file.h"
 #include "probe/mounts/print.h"
+#include "tests/support/fixture.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
 namespace taskcell::probe::audit {
@@ -30,6 +31,18 @@ class AgentAuditTest : public test::TreeTest {
     return listed;
   }
   Report AuditAgent() const { return Audit(Policy::kAgent); }
+  // Whether a task's snapshot has it.
+  bool IsInSnapshot(std::string_view name,
+                    mounts::Subtree subtree = mounts::Subtree::kPrune) const {
+    fs::create_directory(At("copy"));
+    UniqueFd from = sys::Open(At("tree"), O_RDONLY | O_DIRECTORY).value();
+    UniqueFd to = sys::Open(At("copy"), O_RDONLY | O_DIRECTORY).value();
+    EXPECT_TRUE(mounts::SnapshotAgentDirectory(from.get(), to.get(), subtree).ok());
+    const bool has = fs::symlink_status(At(Text("copy/", name))).type() != fs::file_type::not_found;
+    EXPECT_EQ(
+        test::Run({"/bin/sh", "-c", "chmod -R u+w \"$0\" && rm -r \"$0\"", At("copy")}).status, 0);
+    return has;
+  }
   static EntryReport Entry(const Report& report, std::string_view name) {
     for (const EntryReport& entry : report.entries)
       if (entry.name == name) return entry;
@@ -142,6 +155,111 @@ TEST_F(AgentAuditTest, WhatIsInSkillsAndWikiIsNotedThere) {
   EXPECT_EQ(report.standing, Standing::kUnsafe);
 }
 
+// Where a link leads says nothing of whether a cell is shown all that it leads through.
+TEST_F(AgentAuditTest, ALinkIsJudgedByAllThatItLeadsThrough) {
+  Put("tree/SOUL.md", "soul");
+  Put("tree/hidden/page", "x");
+  Put("tree/wiki/page", "x");
+  ASSERT_EQ(::mkfifo(At("tree/wiki/pipe").c_str(), 0600), 0);
+  HardLink("outside/key", "tree/wiki/key");
+  Link("../hidden", "tree/wiki/door");
+  Link("../hidden/../SOUL.md", "tree/wiki/by-hidden");
+  Link("door/../wiki/page", "tree/wiki/by-door");
+  Link("pipe", "tree/wiki/to-pipe");
+  Link("key", "tree/wiki/to-key");
+  Link("../SKILLS/new/../../wiki/./page", "tree/wiki/by-skills");
+  Link("loop", "tree/wiki/loop");
+  Link("..", "tree/SKILLS/top");
+  fs::create_directories(At("tree/SKILLS/new"));
+  Report report = AuditAgent();
+  Found found = FoundIn(Entry(report, "wiki").notes);
+  EXPECT_THAT(found["wiki/door"], ElementsAre("symlink_escapes"));
+  EXPECT_THAT(found["wiki/by-hidden"], ElementsAre("symlink_escapes"));
+  EXPECT_THAT(found["wiki/by-door"], ElementsAre("symlink_escapes"));
+  EXPECT_THAT(found["wiki/to-pipe"], ElementsAre("symlink_dangling"));
+  EXPECT_THAT(found["wiki/to-key"], ElementsAre("symlink_dangling"));
+  EXPECT_THAT(found["wiki/by-skills"], ElementsAre("symlink_inside"));
+  EXPECT_THAT(found["wiki/loop"], ElementsAre("symlink_unresolved"));
+  EXPECT_THAT(FoundIn(Entry(report, "SKILLS").notes)["SKILLS/top"], ElementsAre("symlink_inside"));
+  for (const char* name : {"door", "by-hidden", "by-door", "to-pipe", "to-key", "loop"})
+    EXPECT_FALSE(IsInSnapshot(Text("wiki/", name))) << name;
+  EXPECT_TRUE(IsInSnapshot("wiki/by-skills"));
+  EXPECT_TRUE(IsInSnapshot("SKILLS/top"));
+}
+
+TEST_F(AgentAuditTest, ALinkIntoWhatIsLeftOutWholeLeadsToNothing) {
+  Put("tree/wiki/page", "x");
+  Put("tree/wiki/large", std::string(100, 'x'));
+  Link("../wiki/page", "tree/SKILLS/page");
+  AuditRequest request = Request(Policy::kAgent);
+  EXPECT_THAT(FoundIn(Entry(probe::audit::Audit(request).value(), "SKILLS").notes)["SKILLS/page"],
+              ElementsAre("symlink_inside"));
+  request.snapshot_bounds.bytes = 50;
+  EXPECT_THAT(FoundIn(Entry(probe::audit::Audit(request).value(), "SKILLS").notes)["SKILLS/page"],
+              ElementsAre("symlink_escapes"));
+}
+
+TEST_F(AgentAuditTest, WhatTheCallerMayNotReadIsNotJudged) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to become somebody who may not read");
+  constexpr uid_t kNobody = 65534;
+  Put("tree/SOUL.md", "soul");
+  Put("tree/wiki/page", "x");
+  Put("tree/wiki/closed", "x");
+  Link("closed", "tree/wiki/to-closed");
+  ASSERT_EQ(::mkfifo(At("tree/wiki/pipe").c_str(), 0600), 0);
+  fs::create_directories(At("tree/SKILLS/closed"));
+  for (const char* name : {"tree/SOUL.md", "tree/wiki/closed", "tree/SKILLS/closed"})
+    ASSERT_EQ(::chmod(At(name).c_str(), 0), 0);
+  ASSERT_EQ(test::Run({"chown", "-R", "65534:65534", path()}).status, 0);
+  EXPECT_EQ(test::InChild([this] {
+              if (::setegid(kNobody) != 0 || ::seteuid(kNobody) != 0) return 90;
+              Report report = AuditAgent();
+              if (Entry(report, "SOUL.md").reason != "unreadable") return 1;
+              Found wiki = FoundIn(Entry(report, "wiki").notes);
+              if (wiki["wiki/closed"] != std::set<std::string>{"unreadable"}) return 2;
+              if (wiki["wiki/to-closed"] != std::set<std::string>{"symlink_dangling"}) return 3;
+              if (wiki["wiki/pipe"] != std::set<std::string>{"fifo"}) return 4;
+              if (wiki.contains("wiki/page")) return 5;
+              Found skills = FoundIn(Entry(report, "SKILLS").notes);
+              return skills["SKILLS/closed"] == std::set<std::string>{"unreadable"} ? 0 : 6;
+            }),
+            0);
+}
+
+// A chain: wiki goes for a pipe in it, and SKILLS for a link into wiki.
+TEST_F(AgentAuditTest, WithSkipADirectoryWithSomethingUnsafeInItIsLeftOutWhole) {
+  Put("tree/wiki/page", "x");
+  ASSERT_EQ(::mkfifo(At("tree/wiki/pipe").c_str(), 0600), 0);
+  Link("../wiki/page", "tree/SKILLS/page");
+  AuditRequest request = Request(Policy::kAgent);
+  request.subtree = mounts::Subtree::kSkip;
+  Report report = probe::audit::Audit(request).value();
+  for (const char* name : {"SKILLS", "wiki"}) {
+    EXPECT_EQ(Entry(report, name).verdict, mounts::Verdict::kSkip) << name;
+    EXPECT_FALSE(IsInSnapshot(name, mounts::Subtree::kSkip)) << name;
+  }
+  EXPECT_EQ(Entry(report, "wiki").note, "'wiki/pipe' in it is unsafe");
+  EXPECT_EQ(Entry(report, "SKILLS").note, "'SKILLS/page' in it is unsafe");
+  EXPECT_THAT(FoundIn(Entry(report, "SKILLS").notes)["SKILLS/page"],
+              ElementsAre("symlink_escapes"));
+  fs::remove(At("tree/wiki/pipe"));
+  report = probe::audit::Audit(request).value();
+  EXPECT_EQ(Entry(report, "SKILLS").verdict, mounts::Verdict::kSafe);
+  EXPECT_EQ(report.standing, Standing::kSafe);
+}
+
+TEST_F(AgentAuditTest, InstructionsThatAreNoTextAreRefusedAsByTheGateway) {
+  for (const std::string& bad : {std::string("caf\xe9"), std::string("a\0b", 3)}) {
+    for (const char* name : {"SOUL.md", "IDENTITY.md", "CLAUDE.md"}) {
+      Put(Text("tree/", name), bad);
+      EntryReport entry = Entry(AuditAgent(), name);
+      const bool of_the_prompt = name != std::string("CLAUDE.md");
+      EXPECT_EQ(entry.verdict == mounts::Verdict::kSkip, of_the_prompt) << name;
+      EXPECT_EQ(FoundIn(entry.notes)[name].contains("not_text"), of_the_prompt) << name;
+    }
+  }
+}
+
 // The bounds are a snapshot's own: what is said here is what becomes of it there.
 TEST_F(AgentAuditTest, WhatASnapshotCannotHoldIsLeftOutByTheBoundItPassed) {
   Put("tree/SOUL.md", "soul");
@@ -217,6 +335,28 @@ TEST_F(AgentAuditTest, NoPrintedFormLetsControlBytesThrough) {
       HasSubstr("/wiki/ln%0Ak%1B%5B31m%FF"));
 }
 
+TEST_F(AgentAuditTest, EveryPrintedFormSaysHowManyFindingsItLeavesOut) {
+  fs::create_directories(At("tree/wiki"));
+  for (std::size_t i = 0; i <= kMaxFindings; ++i)
+    ASSERT_EQ(::mkfifo(Text(At("tree/wiki/"), i).c_str(), 0600), 0);
+  Report report = AuditAgent();
+  ASSERT_EQ(report.left_out, 1U);
+  nlohmann::json own = nlohmann::json::parse(JsonOf({report})).back();
+  EXPECT_EQ(own["entry"], ".");
+  EXPECT_EQ(own["left_out"], 1);
+  nlohmann::json invocation = nlohmann::json::parse(SarifOf({report}))["runs"][0]["invocations"][0];
+  EXPECT_THAT(invocation["toolExecutionNotifications"][0]["message"]["text"].get<std::string>(),
+              HasSubstr(": 1 more findings are not listed"));
+  constexpr std::size_t kTableLines = 200;
+  EXPECT_THAT(TableOf(report, {}),
+              HasSubstr(Text("... and ", kMaxFindings + 1 - kTableLines, " more")));
+  fs::remove(At("tree/wiki/0"));
+  report = AuditAgent();
+  EXPECT_EQ(nlohmann::json::parse(JsonOf({report})).back()["entry"], "wiki");
+  invocation = nlohmann::json::parse(SarifOf({report}))["runs"][0]["invocations"][0];
+  EXPECT_FALSE(invocation.contains("toolExecutionNotifications"));
+}
+
 TEST_F(AgentAuditTest, TheSarifLogIsWholeAndItsResultsNameTheirRules) {
   Link("/etc/passwd", "tree/link");
   nlohmann::json sarif = nlohmann::json::parse(SarifOf({Audit()}));
@@ -227,18 +367,6 @@ TEST_F(AgentAuditTest, TheSarifLogIsWholeAndItsResultsNameTheirRules) {
   std::size_t index = run["results"][0]["ruleIndex"];
   EXPECT_EQ(run["tool"]["driver"]["rules"][index]["id"], run["results"][0]["ruleId"]);
   EXPECT_EQ(run["results"][0]["level"], "error");
-}
-
-TEST_F(AgentAuditTest, EveryCodeHasItsTextsAndStandsInTheManual) {
-  std::ifstream manual(TASKCELL_MANUAL);
-  std::string page{std::istreambuf_iterator<char>(manual), {}};
-  std::set<std::string_view> names;
-  for (std::size_t i = 0; i < kCodes; ++i) {
-    const CodeText& text = TextOf(static_cast<Code>(i));
-    EXPECT_FALSE(text.title.empty() || text.gain.empty() || text.fix.empty()) << text.name;
-    EXPECT_TRUE(names.insert(text.name).second) << text.name;
-    EXPECT_NE(page.find(Text(".It Li ", text.name, "\n")), page.npos) << text.name;
-  }
 }
 
 }  // namespace

@@ -1,0 +1,140 @@
+// The client in a container, beside an engine outside: what it must share with the host, and what
+// it says where a part of that is missing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "launcher/base/text.h"
+#include "tests/engine/script_fixture.h"
+#include "tests/support/engine_proxy.h"
+
+namespace taskcell::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// What a container goes without.
+enum class Without : uint8_t { kNothing, kSocket, kHome, kPrograms, kPids, kCgroups };
+
+struct Row {
+  const char* name;
+  Without without;
+  const char* code;   // of a script's answer
+  const char* named;  // in it, and in what doctor says
+};
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+
+class ContainedTest : public ScriptFixture, public testing::WithParamInterface<Row> {
+ protected:
+  void SetUp() override {
+    ScriptFixture::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    GiveHomeToUser();
+    fs::create_directory(At("out"));
+    ASSERT_EQ(::chown(At("out").c_str(), user_->uid, user_->gid), 0);
+  }
+
+  // The other directory looks the same, and is not.
+  std::string Elsewhere(const std::string& directory) const {
+    const std::string other = At("elsewhere");
+    EXPECT_EQ(test::Run({"cp", "-a", directory, other}).status, 0);
+    return other;
+  }
+
+  Json Binds(Without without) const {
+    Json binds = Json::array();
+    for (const char* path : {"/usr", "/bin", "/lib", "/lib64", "/etc/passwd", "/etc/group",
+                             "/etc/subuid", "/etc/subgid", "/etc/ld.so.cache"})
+      if (fs::exists(path)) binds.push_back(Text(path, ":", path, ":ro"));
+    auto share = [&](const std::string& path, Without part, bool is_elsewhere) {
+      if (without != part) {
+        binds.push_back(Text(path, ":", path));
+      } else if (is_elsewhere) {
+        binds.push_back(Text(Elsewhere(path), ":", path));
+      }
+    };
+    share(fs::path(Program("taskcell")).parent_path(), Without::kPrograms, true);
+    share(Home(), Without::kHome, true);
+    share(socket_, Without::kSocket, false);
+    share("/sys/fs/cgroup", Without::kCgroups, false);
+    binds.push_back(At("out") + ":/out");
+    return binds;
+  }
+
+  Json Ask(const std::string& method, const std::string& target, const Json& body) const {
+    const std::string raw =
+        ForwardToEngine(socket_, {method, target, body.is_null() ? "" : body.dump()});
+    const std::size_t begin = raw.find('{');
+    return Json::parse(begin == raw.npos ? "null" : raw.substr(begin, raw.rfind('}') + 1 - begin),
+                       nullptr, false);
+  }
+
+  // Runs a shell with the client in such a container; its exit status.
+  int RunContained(Without without, const std::string& script) const {
+    Json body = {
+        {"Image", image_},
+        {"Entrypoint", {"/bin/sh", "-c", script}},
+        {"User", Text(user_->uid, ":", user_->gid)},
+        {"WorkingDir", "/"},
+        {"Env", {"PATH=/usr/bin:/bin", "HOME=/out", "DOCKER_HOST=unix://" + socket_}},
+        {"HostConfig",
+         {{"Binds", Binds(without)}, {"NetworkMode", "none"}, {"LogConfig", {{"Type", "none"}}}}}};
+    if (without != Without::kPids) body["HostConfig"]["PidMode"] = "host";
+    const Json made = Ask("POST", "/containers/create", body);
+    EXPECT_TRUE(made.is_object() && made.contains("Id")) << made;
+    if (!made.is_object() || !made.contains("Id")) return -1;
+    const std::string container = "/containers/" + made["Id"].get<std::string>();
+    const Json started = Ask("POST", container + "/start", nullptr);
+    EXPECT_TRUE(started.is_null()) << started;
+    const Json ended = Ask("POST", container + "/wait", nullptr);
+    (void)Ask("DELETE", container + "?force=1", nullptr);
+    return ended.is_object() ? ended.value("StatusCode", -1) : -1;
+  }
+};
+
+TEST_P(ContainedTest, RunsWhereAllIsSharedAndNamesWhatIsNot) {
+  const Row& row = GetParam();
+  const std::string client = Program("taskcell");
+  const int status = RunContained(
+      row.without,
+      Text("echo 'echo $((6 * 7))' | ", client, " script --language bash --json --home ", Home(),
+           " >/out/answer 2>/out/errors; status=$?; ", client, " doctor --home ", Home(),
+           " >/out/doctor 2>&1; exit $status"));
+  const std::string text = ReadText(At("out/answer"));
+  const Json answer = Json::parse(text, nullptr, false);
+  ASSERT_TRUE(answer.is_object()) << status << text << ReadText(At("out/errors"));
+  EXPECT_EQ(answer["code"], row.code) << answer;
+  const std::string doctor = ReadText(At("out/doctor"));
+  if (row.without == Without::kNothing) {
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(answer["stdout"], "42\n") << answer;
+    EXPECT_EQ(answer["cell"]["verified"], true) << answer;
+    EXPECT_THAT(doctor, HasSubstr("this is one (/.dockerenv)"));
+  } else {
+    EXPECT_EQ(status, 125) << answer;
+    EXPECT_THAT(answer["message"].get<std::string>(), HasSubstr(row.named));
+    EXPECT_THAT(doctor, HasSubstr("docker_unreachable: "));
+    EXPECT_THAT(doctor, HasSubstr(row.named));
+  }
+  EXPECT_EQ(Containers(), 0) << "nothing is left";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Container, ContainedTest,
+    testing::Values(
+        Row{"WithAll", Without::kNothing, "ok", ""},
+        Row{"WithoutTheSocket", Without::kSocket, "no_runtime", "map the engine's socket"},
+        Row{"WithAnotherHome", Without::kHome, "runtime_unhealthy",
+            "is another place for the engine"},
+        Row{"WithOtherPrograms", Without::kPrograms, "runtime_unhealthy",
+            "is another place for the engine"},
+        Row{"WithoutTheHostsPids", Without::kPids, "runtime_unhealthy", "--pid=host"},
+        Row{"WithoutTheHostsCgroups", Without::kCgroups, "runtime_unhealthy", "/sys/fs/cgroup:ro"}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+}  // namespace
+}  // namespace taskcell::test

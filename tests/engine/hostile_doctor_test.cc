@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/text.h"
+#include "tests/engine/script_fixture.h"
+#include "tests/support/background.h"
+#include "tests/support/wait_for.h"
+
+namespace taskcell::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+// `taskcell doctor --hostile` in cells of the engine that a home's tasks use.
+class HostileDoctorTest : public ScriptFixture {
+ protected:
+  bool HasRuns() const {
+    const std::string runs = Home() + "/sandbox/runs";
+    return fs::exists(runs) && !fs::is_empty(runs);
+  }
+};
+
+TEST_F(HostileDoctorTest, WhatIsTriedInCellsMadeAsATasksIsContained) {
+  GiveHomeToUser();
+  const Outcome run =
+      Client({"doctor", "--hostile", "--attack", "files", "--attack", "namespaces", "--json"});
+  EXPECT_EQ(run.status, 0) << run.out << run.err;
+  const Json report = Json::parse(run.out, nullptr, false);
+  EXPECT_THAT(report["engine"].get<std::string>(), testing::StartsWith(TASK_ENGINE));
+  EXPECT_EQ(report["differences"], Json::array());
+  int contained = 0;
+  for (const Json& row : report["attacks"]) {
+    EXPECT_NE(row["verdict"], "escaped") << row;
+    if (row["verdict"] == "contained") ++contained;
+  }
+  EXPECT_GE(contained, 8) << run.out;
+  EXPECT_EQ(Containers(), 0);
+  EXPECT_FALSE(HasRuns());
+}
+
+TEST_F(HostileDoctorTest, WhatKilledItLeavesIsTheSweeps) {
+  GiveHomeToUser();
+  Background run(Command({"doctor", "--hostile"}), AsUser(), At("output"));
+  ASSERT_TRUE(WaitFor([&] { return HasRuns(); })) << ReadText(At("output"));
+  run.Signal(SIGKILL);
+  ASSERT_TRUE(run.Wait(20s).has_value());
+  EXPECT_TRUE(WaitFor([&] { return Containers() == 0; }));
+  // The engine may be about to remove the container still.
+  EXPECT_TRUE(WaitFor([&] { return SweepLater()["directories"].size() == 1U; })) << SweepLater();
+  EXPECT_FALSE(HasRuns());
+}
+
+TEST_F(HostileDoctorTest, AnUnknownAttackIsAWrongCommandLine) {
+  GiveHomeToUser();
+  const Outcome unknown = Client({"doctor", "--hostile", "--attack", "no-such-attack"});
+  EXPECT_EQ(unknown.status, 2) << unknown.out;
+  EXPECT_THAT(unknown.err, HasSubstr("no payload and no topic"));
+  EXPECT_EQ(Client({"doctor", "--attack", "files"}).status, 2);
+}
+
+#ifndef NATIVE
+TEST_F(HostileDoctorTest, AnOpenNetworkIsToldAsNotTried) {
+  const std::string settings = ReadText(Home() + "/config.toml");
+  Put("config.toml", Text("[taskcell]\negress = \"open\"", settings.substr(settings.find('\n'))));
+  GiveHomeToUser();
+  const Outcome run = Client({"doctor", "--hostile", "--attack", "namespaces", "--json"});
+  const Json report = Json::parse(run.out, nullptr, false);
+  EXPECT_THAT(report["warnings"].dump(), HasSubstr("was not tried")) << run.out << run.err;
+}
+#endif
+
+#ifdef NATIVE
+// It can fail: with a launcher that gives up what it should hold.
+TEST_F(HostileDoctorTest, AWeakCellIsToldAndExitsWithOne) {
+  const std::string programs = At("programs");
+  fs::create_directory(programs);
+  for (const char* name :
+       {"taskcell", "taskcell-attacker", "taskcell-host", "taskcell-loop", "taskcell-init"})
+    fs::copy_file(Program(name), fs::path(programs) / name);
+  fs::copy_file(WEAK_LAUNCH, fs::path(programs) / "taskcell-launch");
+  fs::copy_file(WEAK_INIT, fs::path(programs) / "taskcell-init",
+                fs::copy_options::overwrite_existing);
+  GiveHomeToUser();
+  const Outcome run = test::Run({programs + "/taskcell", "doctor", "--hostile", "--attack", "files",
+                                 "--attack", "privilege", "--home", Home()},
+                                AsUser());
+  EXPECT_EQ(run.status, 1) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("escaped"));
+}
+#endif
+
+}  // namespace
+}  // namespace taskcell::test
