@@ -84,7 +84,7 @@ Status RemoveOnce(int parent_fd, const std::string& name, int depth) {
 void SweepOne(int place_fd, const std::string& name) {
   Result<UniqueFd> run = OpenCgroup(place_fd, name);
   if (!run.ok()) return;
-  if (!sys::Lock(run.value().get(), LOCK_EX | LOCK_NB).ok()) return;  // its owner lives
+  if (!sys::LockNamed(run.value().get(), LOCK_EX, place_fd, name)) return;  // its owner lives
   (void)RemoveOnce(place_fd, name, 0);  // ignoring: processes are left, the next run tries again
 }
 

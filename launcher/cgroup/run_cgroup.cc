@@ -21,7 +21,7 @@
 namespace taskcell::cgroup {
 namespace {
 
-constexpr int kLockRounds = 200;  // of a millisecond
+constexpr int kLockRounds = 2000;  // of a millisecond: a sweep holds the lock while it removes
 
 struct NamedFile {
   Controller controller;
@@ -116,11 +116,7 @@ Result<UniqueFd> MakeLocked(int place_fd, const std::string& name) {
     Status made = sys::MakeDirectory(place_fd, name, 0755);
     if (!made.ok() && (round == 0 || made.error().err != EEXIST)) return std::move(made).error();
     Result<UniqueFd> run = OpenCgroup(place_fd, name);
-    if (run.ok() && sys::Lock(run.value().get(), LOCK_EX | LOCK_NB).ok()) {
-      struct stat locked = TRY(sys::Stat(run.value().get()));
-      Result<struct stat> named = sys::StatAt(place_fd, name);
-      if (named.ok() && named->st_ino == locked.st_ino) return run;
-    }
+    if (run.ok() && sys::LockNamed(run.value().get(), LOCK_EX, place_fd, name)) return run;
     if (round == kLockRounds)
       return Error(Kind::kSystem, Text("'", name, "' keeps being locked by another process"),
                    EBUSY);

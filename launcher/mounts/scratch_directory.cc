@@ -5,16 +5,20 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "launcher/base/text.h"
 #include "launcher/mounts/component.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/socket.h"
 
 namespace taskcell::mounts {
 namespace {
 
 constexpr const char* kSharedBase = "/tmp";
 constexpr std::size_t kMaxBaseEntries = 100'000;
+constexpr int kLockRounds = 2000;  // of a millisecond
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
 
 std::string BasePath() {
@@ -39,8 +43,25 @@ void RemoveLeftovers(int base, std::string_view prefix) {
     if (!fd.ok()) continue;
     Result<struct stat> info = sys::Stat(fd->get());
     if (!info.ok() || info->st_uid != ::geteuid()) continue;
-    if (!sys::Lock(fd->get(), LOCK_EX | LOCK_NB).ok()) continue;
+    if (!sys::LockNamed(fd->get(), LOCK_EX, base, entry.name)) continue;
     (void)RemoveTree(base, entry.name);  // ignoring: leftovers stay for another time
+  }
+}
+
+// Another process of this user that tidies up can take a new one for a leftover, until it is
+// locked: then it is made again. In between anybody could have made one of that name.
+Result<UniqueFd> MakeLocked(int base, const std::string& name, mode_t mode) {
+  for (int round = 0;; ++round) {
+    Status made = sys::MakeDirectory(base, name, mode);
+    if (!made.ok() && (round == 0 || made.error().err != EEXIST)) return std::move(made).error();
+    Result<UniqueFd> fd = OpenComponent(base, name, kDirectory);
+    if (fd.ok() && TRY(sys::Stat(fd->get())).st_uid == ::geteuid() &&
+        sys::LockNamed(fd->get(), LOCK_EX, base, name))
+      return fd;
+    if (round == kLockRounds)
+      return Error(Kind::kSystem, Text("'", name, "' keeps being locked by another process"),
+                   EBUSY);
+    TRY(sys::Poll(-1, 0, 1));
   }
 }
 
@@ -68,9 +89,7 @@ Result<ScratchDirectory> ScratchDirectory::MakeIn(const std::string& base, std::
   made.base_ = TRY(sys::Open(base, kDirectory));
   RemoveLeftovers(made.base_.get(), prefix);
   made.name_ = prefix + run_id;
-  TRY(sys::MakeDirectory(made.base_.get(), made.name_, mode));
-  made.directory_ = TRY(OpenComponent(made.base_.get(), made.name_, kDirectory));
-  TRY(sys::Lock(made.directory_.get(), LOCK_EX | LOCK_NB));
+  made.directory_ = TRY(MakeLocked(made.base_.get(), made.name_, mode));
   made.path_ = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", made.directory_.get())));
   return made;
 }

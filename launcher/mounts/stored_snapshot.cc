@@ -81,10 +81,7 @@ struct StoredSnapshot::Before {
 // Nobody removes what is locked. False when somebody is just about to, or already did.
 Result<bool> StoredSnapshot::Lock(const std::string& name) {
   Result<UniqueFd> opened = OpenComponent(store_.get(), name, kDirectory);
-  if (!opened.ok() || !sys::Lock(opened->get(), LOCK_SH | LOCK_NB).ok()) return false;
-  struct stat locked = TRY(sys::Stat(opened->get()));
-  Result<struct stat> named = sys::StatAt(store_.get(), name);
-  if (!named.ok() || named->st_ino != locked.st_ino || named->st_dev != locked.st_dev) return false;
+  if (!opened.ok() || !sys::LockNamed(opened->get(), LOCK_SH, store_.get(), name)) return false;
   directory_ = std::move(opened).value();
   name_ = name;
   return true;

@@ -337,6 +337,14 @@ Status Lock(int fd, int operation) {
   return Ok();
 }
 
+bool LockNamed(int fd, int operation, int parent_fd, const std::string& name) {
+  if (!Lock(fd, operation | LOCK_NB).ok()) return false;
+  Result<struct stat> locked = Stat(fd);
+  Result<struct stat> named = StatAt(parent_fd, name);
+  return locked.ok() && named.ok() && locked->st_dev == named->st_dev &&
+         locked->st_ino == named->st_ino;
+}
+
 Status CheckAccess(int dir_fd, const std::string& path, int mode) {
   TRY(RefuseNul("faccessat", path));
   if (::faccessat(dir_fd, path.c_str(), mode, AT_EACCESS) < 0)

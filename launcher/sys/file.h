@@ -119,6 +119,12 @@ Result<UniqueFd> MakeMemfd(const char* name, unsigned flags);
 // flock(2). `operation` as there, LOCK_EX | LOCK_NB for instance.
 Status Lock(int fd, int operation);
 
+// Takes the lock of a directory without waiting (LOCK_EX or LOCK_SH) and tells whether `name` below
+// `parent_fd` is still that directory. False: another process holds it, or removed it after it was
+// opened, and what has its name now is another one. Whoever removes by name what others may make
+// again needs both.
+bool LockNamed(int fd, int operation, int parent_fd, const std::string& name);
+
 // faccessat(2) with the effective ids: an Error when `path` may not be used for `mode` (W_OK, ...).
 // For messages and choices only, never as a check before use.
 Status CheckAccess(int dir_fd, const std::string& path, int mode);

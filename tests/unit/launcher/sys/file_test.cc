@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,6 +51,19 @@ TEST_F(FileTest, TheMountOfADescriptorIsTheSameByBothWays) {
   UniqueFd proc = Open("/proc", O_PATH | O_DIRECTORY).value();
   for (int fd : {dir(), proc.get()}) EXPECT_EQ(MountIdFromProc(fd).value(), MountIdOf(fd).value());
   EXPECT_NE(MountIdOf(dir()).value(), MountIdOf(proc.get()).value());
+}
+
+TEST_F(FileTest, ALockOfWhatWasMadeAgainIsNoLockOfWhatHasItsName) {
+  ASSERT_TRUE(MakeDirectory(dir(), "run", 0700).ok());
+  UniqueFd first = OpenAt2(dir(), "run", O_RDONLY | O_DIRECTORY, kResolveBeneath).value();
+  EXPECT_TRUE(LockNamed(first.get(), LOCK_EX, dir(), "run"));
+  UniqueFd other = OpenAt2(dir(), "run", O_RDONLY | O_DIRECTORY, kResolveBeneath).value();
+  EXPECT_FALSE(LockNamed(other.get(), LOCK_EX, dir(), "run"));  // it is held
+  first.Reset();
+  ASSERT_TRUE(RemoveDirectory(dir(), "run").ok());
+  EXPECT_FALSE(LockNamed(other.get(), LOCK_EX, dir(), "run"));  // it is gone
+  ASSERT_TRUE(MakeDirectory(dir(), "run", 0700).ok());
+  EXPECT_FALSE(LockNamed(other.get(), LOCK_EX, dir(), "run"));  // another has its name
 }
 
 TEST_F(FileTest, PathWithNulIsRefused) {

@@ -1,0 +1,81 @@
+#include "launcher/mounts/scratch_directory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launcher/sys/file.h"
+
+namespace taskcell::mounts {
+namespace {
+
+constexpr char kPurpose[] = "scratchtest";
+
+std::string NewRunId() {
+  static int count = 0;
+  return std::to_string(::getpid()) + "-" + std::to_string(++count);
+}
+
+bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+TEST(ScratchDirectoryTest, GoesWithAllThatIsInIt) {
+  std::string path;
+  {
+    ScratchDirectory made = ScratchDirectory::Make(kPurpose, NewRunId()).value();
+    path = made.path();
+    ASSERT_TRUE(sys::MakeDirectory(made.fd(), "below", 0700).ok());
+  }
+  EXPECT_FALSE(Exists(path));
+}
+
+TEST(ScratchDirectoryTest, WhatAKilledProcessLeftGoesAndWhatIsHeldStays) {
+  ScratchDirectory held = ScratchDirectory::Make(kPurpose, NewRunId()).value();
+  const std::string left_id = NewRunId();
+  pid_t killed = ::fork();
+  if (killed == 0) {
+    Result<ScratchDirectory> left = ScratchDirectory::Make(kPurpose, left_id);
+    ::_exit(left.ok() ? 0 : 1);  // no destructor runs
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(killed, &status, 0), killed);
+  ASSERT_EQ(status, 0);
+  const std::string left =
+      std::filesystem::path(held.path()).parent_path() /
+      ("taskcell-" + std::string(kPurpose) + "-" + std::to_string(::geteuid()) + "-" + left_id);
+  ASSERT_TRUE(Exists(left));
+  ASSERT_TRUE(ScratchDirectory::Make(kPurpose, NewRunId()).ok());
+  EXPECT_FALSE(Exists(left));
+  EXPECT_TRUE(Exists(held.path()));
+}
+
+// Each tidies up what it takes for a leftover while the others make theirs.
+TEST(ScratchDirectoryTest, ManyAtOnceDoNotTakeEachOtherAway) {
+  std::vector<pid_t> makers;
+  for (int i = 0; i < 8; ++i) {
+    pid_t maker = ::fork();
+    if (maker == 0) {
+      for (int round = 0; round < 200; ++round) {
+        Result<ScratchDirectory> made = ScratchDirectory::Make(kPurpose, NewRunId());
+        if (!made.ok()) std::fprintf(stderr, "%s\n", made.error().text.c_str());
+        if (!made.ok() || !Exists(made->path())) ::_exit(1);
+        if (!sys::MakeDirectory(made->fd(), "below", 0700).ok()) ::_exit(2);
+      }
+      ::_exit(0);
+    }
+    makers.push_back(maker);
+  }
+  for (pid_t maker : makers) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(maker, &status, 0), maker);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+}  // namespace
+}  // namespace taskcell::mounts
