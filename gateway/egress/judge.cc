@@ -127,19 +127,31 @@ Verdict CheckContent(const Json& value, std::string_view where, Verdict (*rule)(
   return CheckEach(value, where, rule);
 }
 
+namespace {
+
+void AddToolNames(const Json& tools, std::vector<std::string>* names) {
+  for (const Json& tool : tools) {
+    if (auto below = tool.find("tools"); below != tool.end()) {
+      AddToolNames(*below, names);
+      continue;
+    }
+    std::string_view name = StringAt(tool, "name");
+    if (name.empty() && tool.contains("function")) name = StringAt(tool["function"], "name");
+    if (name.empty()) name = StringAt(tool, "type");
+    names->push_back(Shown(name, kNameBytes));
+  }
+}
+
+}  // namespace
+
 Verdict CheckTools(const Json& body, Verdict (*rule)(const Json&),
                    std::vector<std::string>* tools) {
   auto found = body.find("tools");
   if (found == body.end()) return std::nullopt;
   REFUSE_IF(CheckEach(*found, "tools", rule));
-  if (found->size() > kEgressTools)
+  AddToolNames(*found, tools);
+  if (tools->size() > kEgressTools)
     return Denied("egress_field", Text("more than ", kEgressTools, " tools"));
-  for (const Json& tool : *found) {
-    std::string_view name = StringAt(tool, "name");
-    if (name.empty() && tool.contains("function")) name = StringAt(tool["function"], "name");
-    if (name.empty()) name = StringAt(tool, "type");
-    tools->push_back(Shown(name, kNameBytes));
-  }
   return std::nullopt;
 }
 

@@ -23,7 +23,8 @@ struct Judgement {
 //  - known top-level fields; none that names a remote server, a container, a stored object, a
 //    plugin or background work, and responses are not stored;
 //  - tools the client itself runs: function and custom tools (messages: also without a type);
-//    responses: also local_shell. Typed vendor tools are refused whether they run here or there;
+//    responses: also local_shell, and namespaces of these, in tools or an additional_tools item.
+//    Typed vendor tools are refused whether they run here or there;
 //  - content of known types, images and documents inline only: no URL, no file id;
 //  - keys of lower-case letters, digits and underscores wherever the provider interprets them, so
 //    that no parser which ignores case sees another field than we do.

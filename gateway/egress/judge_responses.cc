@@ -38,6 +38,10 @@ constexpr std::string_view kFunctionFields[] = {"type", "name", "description", "
                                                 "strict"};
 constexpr std::string_view kCustomFields[] = {"type", "name", "description", "format"};
 constexpr std::string_view kLocalShellFields[] = {"type"};
+constexpr std::string_view kNamespaceFields[] = {"type", "name", "description", "tools"};
+// Codex offers its tools so, as the first item, to the models of its code mode.
+constexpr std::string_view kAdditionalTools = "additional_tools";
+constexpr std::string_view kAdditionalToolsFields[] = {"type", "id", "role", "tools"};
 constexpr std::string_view kItemTypes[] = {
     "message",
     "function_call",
@@ -47,6 +51,7 @@ constexpr std::string_view kItemTypes[] = {
     "local_shell_call",
     "local_shell_call_output",
     "reasoning",
+    kAdditionalTools,
 };
 // What an item of each type holds of its own; the one that holds nothing is looked up by its id.
 struct Substance {
@@ -62,6 +67,7 @@ constexpr Substance kSubstances[] = {
     {"local_shell_call", "action"},
     {"local_shell_call_output", "output"},
     {"reasoning", "encrypted_content"},
+    {kAdditionalTools, "tools"},
 };
 constexpr std::string_view kPartTypes[] = {
     "input_text",   "output_text",    "text",        "refusal",
@@ -107,6 +113,29 @@ Verdict CheckSubstance(const Json& item, std::string_view type) {
                                       "\" with an id and nothing else: it would be looked up"));
 }
 
+Verdict JudgeClientTool(const Json& tool) {
+  REFUSE_IF(CheckObject(tool, "tools"));
+  std::string_view type = StringAt(tool, "type");
+  if (type == "function") return CheckKeys(tool, kFunctionFields, "tools");
+  if (type == "custom") return CheckKeys(tool, kCustomFields, "tools");
+  if (type == "local_shell") return CheckKeys(tool, kLocalShellFields, "tools");
+  return Denied("egress_server_tool", Text("the tool type \"", Shown(type),
+                                           "\": only tools that run in the sandbox itself"));
+}
+
+// A tool, or tools under one name.
+Verdict JudgeTool(const Json& tool) {
+  REFUSE_IF(CheckObject(tool, "tools"));
+  if (StringAt(tool, "type") != "namespace") return JudgeClientTool(tool);
+  REFUSE_IF(CheckKeys(tool, kNamespaceFields, "tools"));
+  return CheckEach(tool.value("tools", Json()), "tools", JudgeClientTool);
+}
+
+Verdict JudgeAdditionalTools(const Json& item) {
+  REFUSE_IF(CheckKeys(item, kAdditionalToolsFields, "input"));
+  return CheckEach(item.value("tools", Json()), "tools", JudgeTool);
+}
+
 Verdict JudgeItem(const Json& item) {
   REFUSE_IF(CheckObject(item, "input"));
   std::string_view type = StringAt(item, "type");
@@ -117,21 +146,13 @@ Verdict JudgeItem(const Json& item) {
                   Text("an item of type \"", Shown(type), "\": only client-side tools exist here"));
   }
   REFUSE_IF(CheckSubstance(item, is_plain_message ? "message" : type));
+  if (type == kAdditionalTools) return JudgeAdditionalTools(item);
+  REFUSE_IF(CheckAbsent(item, "tools", "egress_server_tool", "input"));
   for (const char* key : {"content", "output", "summary"}) {
     if (auto found = item.find(key); found != item.end())
       REFUSE_IF(CheckContent(*found, key, JudgePart));
   }
   return std::nullopt;
-}
-
-Verdict JudgeTool(const Json& tool) {
-  REFUSE_IF(CheckObject(tool, "tools"));
-  std::string_view type = StringAt(tool, "type");
-  if (type == "function") return CheckKeys(tool, kFunctionFields, "tools");
-  if (type == "custom") return CheckKeys(tool, kCustomFields, "tools");
-  if (type == "local_shell") return CheckKeys(tool, kLocalShellFields, "tools");
-  return Denied("egress_server_tool", Text("the tool type \"", Shown(type),
-                                           "\": only tools that run in the sandbox itself"));
 }
 
 Verdict JudgeChoice(const Json& choice) {
@@ -165,7 +186,13 @@ Verdict JudgeResponses(const Json& body, std::vector<std::string>* tools) {
   if (auto include = body.find("include"); include != body.end())
     REFUSE_IF(CheckEach(*include, "include", JudgeInclude));
   auto input = body.find("input");
-  return input == body.end() ? std::nullopt : CheckContent(*input, "input", JudgeItem);
+  if (input == body.end()) return std::nullopt;
+  REFUSE_IF(CheckContent(*input, "input", JudgeItem));
+  if (!input->is_array()) return std::nullopt;
+  for (const Json& item : *input) {
+    if (StringAt(item, "type") == kAdditionalTools) REFUSE_IF(CheckTools(item, JudgeTool, tools));
+  }
+  return std::nullopt;
 }
 
 }  // namespace taskcell::gateway

@@ -41,8 +41,8 @@ bool Contains(Names names, std::string_view name);
 // `text` for a message or record: printable, at most `limit` bytes.
 std::string Shown(std::string_view text, std::size_t limit = 64);
 
-// The tools member: absent, or an array of at most kEgressTools, each passing `rule`, whose names
-// are appended to `tools`.
+// The tools member: absent, or an array of tools, each passing `rule`, whose names, or those of the
+// tools it holds, are appended to `tools`, at most kEgressTools in all.
 Verdict CheckTools(const Json& body, Verdict (*rule)(const Json& tool),
                    std::vector<std::string>* tools);
 // `value` is an array whose elements all pass `rule`.

@@ -19,7 +19,7 @@ constexpr std::string_view kCodexSettings[] = {
     "approval_policy=\"never\"",         "mcp_servers={}",          "web_search=\"disabled\"",
     "features.multi_agent=false",        "features.hooks=false",    "features.plugins=false",
     "features.memories=false",           "features.apps=false",     "project_doc_max_bytes=0",
-    "check_for_update_on_startup=false", "analytics.enabled=false",
+    "check_for_update_on_startup=false", "analytics.enabled=false", "agents.enabled=false",
 };
 
 Status CheckRequest(const JobRequest& request) {

@@ -8,6 +8,26 @@ namespace taskcell::gateway {
 // The file and shell tools each program may call in a cell, by its own names.
 inline constexpr std::array<std::string_view, 6> kClaudeTools = {"Read", "Write", "Edit",
                                                                  "Glob", "Grep",  "Bash"};
+// Those of codex, with what only speaks to the program itself; seen with 0.171.0, and older names
+// of its shell. In code mode the model calls exec alone, whose script calls the others.
+inline constexpr std::string_view kCodexCodeMode = "exec";
+inline constexpr std::array<std::string_view, 17> kCodexTools = {"shell",
+                                                                 "shell_command",
+                                                                 "local_shell",
+                                                                 "exec_command",
+                                                                 "write_stdin",
+                                                                 "apply_patch",
+                                                                 "view_image",
+                                                                 kCodexCodeMode,
+                                                                 "wait",
+                                                                 "sleep",
+                                                                 "update_plan",
+                                                                 "get_goal",
+                                                                 "create_goal",
+                                                                 "update_goal",
+                                                                 "request_user_input",
+                                                                 "request_user_input_async",
+                                                                 "send_message_to_user_async"};
 inline constexpr std::array<std::string_view, 6> kGrokTools = {
     "run_terminal_command", "read_file", "search_replace", "list_dir", "grep", "write"};
 // What grok keeps even when it is told its tools (seen), and must be told that it may not have.

@@ -29,7 +29,20 @@ std::string CleanToolName(std::string_view tool, std::string_view extra) {
 std::span<const std::string_view> ToolsOf(Runtime runtime) {
   if (runtime == Runtime::kClaude) return kClaudeTools;
   if (runtime == Runtime::kGrok) return kGrokTools;
+  if (runtime == Runtime::kCodex) return kCodexTools;
   return {};
+}
+
+bool Has(std::span<const std::string_view> allowed, std::string_view tool) {
+  return std::find(allowed.begin(), allowed.end(), tool) != allowed.end();
+}
+
+// A name that was not offered is the model's own invention, of which codex, unlike the others,
+// tells nothing and runs nothing.
+bool IsInvented(const Evidence& evidence, const std::string& tool) {
+  const std::vector<std::string>& offered = evidence.egress.tools_offered;
+  return evidence.runtime == Runtime::kCodex &&
+         std::find(offered.begin(), offered.end(), tool) == offered.end();
 }
 
 std::string_view Place(const Evidence& evidence) { return evidence.on_host ? "host" : "sandbox"; }
@@ -40,7 +53,7 @@ std::string FindForbiddenTool(const Evidence& evidence) {
   const std::span<const std::string_view> allowed = ToolsOf(evidence.runtime);
   if (allowed.empty()) return "";
   for (const std::string& tool : evidence.egress.tools_called) {
-    if (std::find(allowed.begin(), allowed.end(), tool) == allowed.end()) return tool;
+    if (!Has(allowed, tool) && !IsInvented(evidence, tool)) return tool;
   }
   return "";
 }

@@ -133,6 +133,16 @@ def call_by_name(step, names, tools):
     return None
 
 
+def offered_tools(request):
+    """The tools of an OpenAI responses request: codex's code mode offers them as the first item."""
+    tools = list(request.get("tools") or [])
+    items = request.get("input")
+    for item in items if isinstance(items, list) else []:
+        for space in item.get("tools", []) if item.get("type") == "additional_tools" else []:
+            tools += space["tools"]
+    return tools
+
+
 def call_for(step, tools):
     """Picks an offered tool that can do the step; None where the client offers none."""
     names = tool_names(tools)
@@ -152,6 +162,9 @@ def call_for(step, tools):
     command = as_command(step)
     if "Bash" in names:
         return Call("Bash", {"command": command, "description": "a step of the scenario"})
+    if "exec" in names:  # a script, which calls the other tools
+        script = f"const r = await tools.exec_command({{cmd: {json.dumps(command)}}}); text(r.output);"
+        return Call("exec", None, custom_input=script)
     if "exec_command" in names:
         return Call("exec_command", {"cmd": command})
     if "shell_command" in names:
@@ -203,10 +216,16 @@ def anthropic_results(body):
 
 def responses_results(body):
     items = body.get("input")
-    return [strip_decoration(text_of(item.get("output", "")))
-            for item in (items if isinstance(items, list) else [])
-            if item.get("type") in ("function_call_output", "custom_tool_call_output",
-                                    "local_shell_call_output")]
+    results = []
+    for item in items if isinstance(items, list) else []:
+        if item.get("type") not in ("function_call_output", "custom_tool_call_output",
+                                    "local_shell_call_output"):
+            continue
+        output = item.get("output", "")
+        if isinstance(output, list) and text_of(output[:1]).startswith("Script completed"):
+            output = output[1:]
+        results.append(strip_decoration(text_of(output)))
+    return results
 
 
 def chat_results(body):
@@ -411,9 +430,13 @@ class Handler(BaseHTTPRequestHandler):
     # ---- OpenAI responses -----------------------------------------------------------------
 
     def serve_responses(self, request):
-        call, reply = self.next_step(responses_results(request), request.get("tools"))
+        call, reply = self.next_step(responses_results(request), offered_tools(request))
         identity = f"resp_{time.time_ns()}"
-        if call:
+        if call and call.custom_input:
+            item = {"type": "custom_tool_call", "id": f"ctc_{time.time_ns()}",
+                    "call_id": f"call_{time.time_ns()}", "name": call.name,
+                    "input": call.custom_input, "status": "completed"}
+        elif call:
             item = {"type": "function_call", "id": f"fc_{time.time_ns()}",
                     "call_id": f"call_{time.time_ns()}", "name": call.name,
                     "arguments": json.dumps(call.arguments), "status": "completed"}

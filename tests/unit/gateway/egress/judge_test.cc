@@ -90,6 +90,15 @@ TEST(JudgeTest, WhatTheProgramsSendPasses) {
         "reasoning":{"summary":"auto"},"stream":true,"include":["reasoning.encrypted_content"],
         "prompt_cache_key":"k","client_metadata":{"x-codex-window-id":"w"})",
        ""},
+      {Responses, R"(,"tools":[{"type":"namespace","name":"n","description":"d","tools":[
+        {"type":"function","name":"f"}]}])",
+       ""},
+      {ResponsesInput, R"({"type":"additional_tools","id":"at_1","role":"developer","tools":[
+        {"type":"namespace","name":"functions","description":"","tools":[
+          {"type":"custom","name":"exec","description":"d","format":{"type":"grammar"}},
+          {"type":"function","name":"wait","strict":false,"parameters":{}}]},
+        {"type":"function","name":"f"}]})",
+       ""},
       {ResponsesInput, R"({"type":"message","id":"m","role":"user","content":[{"type":
         "input_text","text":"t"}]},{"role":"user","content":"t"},{"type":"reasoning","summary":
         [{"type":"summary_text","text":"t"}],"encrypted_content":"e"},{"type":"function_call",
@@ -101,6 +110,19 @@ TEST(JudgeTest, WhatTheProgramsSendPasses) {
        ""},
       {ChatContent, R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}})", ""},
   });
+}
+
+TEST(JudgeTest, ToolsAreNamedWhereverTheyAreOffered) {
+  Judgement judgement = ResponsesInput(
+      R"({"type":"additional_tools","tools":[{"type":"namespace","name":"functions","tools":[
+        {"type":"custom","name":"exec"},{"type":"function","name":"wait"}]},
+        {"type":"local_shell"}]})");
+  EXPECT_EQ(judgement.tools, (std::vector<std::string>{"exec", "wait", "local_shell"}));
+  std::string many = R"({"type":"function","name":"f"})";
+  for (std::size_t i = 1; i <= kEgressTools; ++i) many += R"(,{"type":"function","name":"f"})";
+  EXPECT_EQ(
+      CodeOf(Responses(R"(,"tools":[{"type":"namespace","name":"n","tools":[)" + many + "]}]")),
+      "egress_field");
 }
 
 TEST(JudgeTest, ServerSideToolsAreRefused) {
@@ -141,6 +163,25 @@ TEST(JudgeTest, ServerSideToolsAreRefused) {
       {MessagesContent, R"({"type":"container_upload","file_id":"f"})", "egress_server_tool"},
       {Responses, R"(,"tools":[{"type":"web_search"}])", "egress_server_tool"},
       {Responses, R"(,"tools":[{"type":"web_search_preview"}])", "egress_server_tool"},
+      {Responses, R"(,"tools":[{"type":"namespace","name":"n","tools":[{"type":"web_search"}]}])",
+       "egress_server_tool"},
+      {Responses, R"(,"tools":[{"type":"namespace","name":"n","tools":[
+        {"type":"namespace","name":"m","tools":[]}]}])",
+       "egress_server_tool"},
+      {Responses, R"(,"tools":[{"type":"namespace","name":"n","server_url":"https://x.example",
+        "tools":[]}])",
+       "egress_server_tool"},
+      {Responses, R"(,"tools":[{"type":"namespace","name":"n"}])", "egress_field"},
+      {ResponsesInput, R"({"type":"additional_tools","tools":[{"type":"web_search"}]})",
+       "egress_server_tool"},
+      {ResponsesInput, R"({"type":"additional_tools","tools":[{"type":"namespace","name":"n",
+        "tools":[{"type":"mcp","server_url":"https://x.example"}]}]})",
+       "egress_server_tool"},
+      {ResponsesInput, R"({"type":"additional_tools","id":"at_1"})", "egress_stored"},
+      {ResponsesInput, R"({"type":"additional_tools","tools":[],"connector_id":"c"})",
+       "egress_server_tool"},
+      {ResponsesInput, R"({"role":"developer","content":"t","tools":[{"type":"web_search"}]})",
+       "egress_server_tool"},
       {Responses, R"(,"tools":[{"type":"file_search","vector_store_ids":["v"]}])",
        "egress_server_tool"},
       {Responses, R"(,"tools":[{"type":"code_interpreter","container":{"type":"auto"}}])",

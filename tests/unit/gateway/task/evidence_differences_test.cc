@@ -83,6 +83,16 @@ TEST(EvidenceDifferencesTest, MoreStepsThanWereAskedForDiffer) {
   EXPECT_THAT(Kinds([](Evidence& e) { e.run.steps = 2; }), ElementsAre("steps"));
   EXPECT_THAT(Kinds([](Evidence& e) { e.run.step_limit = true; }), ElementsAre("steps"));
   EXPECT_THAT(Kinds([](Evidence& e) { e.run.steps = 0; }), IsEmpty()) << "codex leaves some out";
+  const auto many = [](std::string_view tool) {
+    return [tool](Evidence& e) {
+      e.runtime = Runtime::kCodex;
+      e.run.steps = 2;
+      e.run.tools.clear();
+      e.egress.tools_called = {std::string(tool)};
+    };
+  };
+  EXPECT_THAT(Kinds(many("exec_command")), ElementsAre("steps"));
+  EXPECT_THAT(Kinds(many("exec")), IsEmpty()) << "a script of its code mode calls many";
 }
 
 TEST(EvidenceDifferencesTest, AToolThatNoModelCalledDiffers) {

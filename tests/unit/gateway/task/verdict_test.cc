@@ -151,6 +151,20 @@ TEST(VerdictTest, ToolTheBrokerSawIsForbiddenEvenWhenTheStreamHidesIt) {
   EXPECT_EQ(Classify(With(called("Bash"))).code, "");
 }
 
+TEST(VerdictTest, AnOfferedToolOfCodexThatIsNeitherFileNorShellIsForbidden) {
+  auto called = [](std::string tool, std::vector<std::string> offered) {
+    return [tool = std::move(tool), offered = std::move(offered)](Evidence& e) {
+      e.runtime = Runtime::kCodex;
+      e.egress.tools_called = {"exec_command", tool};
+      e.egress.tools_offered = offered;
+    };
+  };
+  EXPECT_EQ(Classify(With(called("spawn_agent", {"exec", "spawn_agent"}))).code, "tool_violation");
+  EXPECT_EQ(Classify(With(called("exec", {"exec", "spawn_agent"}))).code, "");
+  EXPECT_EQ(Classify(With(called("made_up", {"exec_command"}))).code, "")
+      << "codex runs nothing that it did not offer";
+}
+
 TEST(VerdictTest, StepLimitDeliversTheLastTextOrSaysHowToRaiseIt) {
   auto limited = [](Evidence& e) {
     e.run.step_limit = true;
