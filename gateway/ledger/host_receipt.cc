@@ -39,25 +39,8 @@ void PutUsed(JsonText& json, const HostReceipt& receipt) {
 std::string ReceiptJson(const HostReceipt& receipt) {
   JsonText json;
   json.Open('{');
-  for (const auto& [key, value] :
-       std::initializer_list<std::pair<std::string_view, std::string_view>>{
-           {"run_id", receipt.run_id},
-           {"task_id", receipt.task_id},
-           {"agent", receipt.agent},
-           {"home", receipt.home},
-           {"runtime", receipt.runtime},
-           {"model", receipt.model},
-           {"provider", receipt.provider},
-           {"account", receipt.account},
-           {"engine", "host"},
-           {"uid_separation", "none"},
-           {"started", receipt.started},
-           {"ended", receipt.ended},
-           {"outcome", receipt.outcome},
-           {"code", receipt.code},
-           {"message", receipt.message}})
-    json.Key(key).String(value);
-  json.Key("step_limit").Bool(receipt.step_limit).Key("wall_ms").Unsigned(receipt.wall_ms);
+  PutHead(json, receipt);
+  json.Key("wall_ms").Unsigned(receipt.wall_ms);
   json.Key("attested").Bool(false).Key("verified").Bool(false);
   PutAsked(json, receipt);
   PutUsed(json, receipt);

@@ -4,22 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "gateway/ledger/receipt_head.h"
+
 namespace taskcell::gateway {
 
 // What one run on the host itself was and did: with no cell there is nothing that was attested, and
 // with no broker the program's own word is all that is known of what it used. It holds no prompt,
 // no reply, no secret and nothing the AI printed.
-struct HostReceipt {
-  std::string run_id;
-  std::string task_id;  // in the ledger
-  std::string agent;
-  std::string home;
-  std::string runtime;
-  std::string model;
-  std::string provider;
-  std::string account;  // its id; empty: the program's own login
-  std::string started;  // RFC 3339
-  std::string ended;
+struct HostReceipt : ReceiptHead {
+  HostReceipt() {
+    engine = "host";
+    uid_separation = "none";
+  }
+
   uint64_t wall_ms = 0;  // the whole task
 
   std::string kind;       // what started the task
@@ -36,10 +33,6 @@ struct HostReceipt {
   uint64_t output_tokens = 0;
 
   std::string job_end;  // how the program ended, for a person
-  std::string outcome;  // "success", "failed", ...
-  std::string code;
-  std::string message;
-  bool step_limit = false;
   std::vector<std::string> warnings;
 };
 

@@ -166,25 +166,7 @@ void PutEvidence(JsonText& json, const Receipt& receipt) {
 std::string ReceiptJson(const Receipt& receipt) {
   JsonText json;
   json.Open('{');
-  for (const auto& [key, value] :
-       std::initializer_list<std::pair<std::string_view, std::string_view>>{
-           {"run_id", receipt.run_id},
-           {"task_id", receipt.task_id},
-           {"agent", receipt.agent},
-           {"home", receipt.home},
-           {"runtime", receipt.runtime},
-           {"model", receipt.model},
-           {"provider", receipt.provider},
-           {"account", receipt.account},
-           {"engine", receipt.engine},
-           {"uid_separation", receipt.uid_separation},
-           {"started", receipt.started},
-           {"ended", receipt.ended},
-           {"outcome", receipt.outcome},
-           {"code", receipt.code},
-           {"message", receipt.message}})
-    json.Key(key).String(value);
-  json.Key("step_limit").Bool(receipt.step_limit);
+  PutHead(json, receipt);
   json.Key("setup_ms").Unsigned(receipt.setup_ms).Key("wall_ms").Unsigned(receipt.wall_ms);
   PutLimits(json, receipt);
   PutCell(json, receipt);

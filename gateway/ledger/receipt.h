@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/ledger/receipt_head.h"
 #include "launcher/base/result.h"
 #include "launcher/cell/attestation.h"
 #include "launcher/cell/cell_plan.h"
@@ -22,19 +23,7 @@ struct EvidenceDifference {
 
 // What one run was and did, for the operator: written when a run began (a refusal before that
 // leaves nothing). It holds no prompt, no reply, no secret and nothing the AI printed.
-struct Receipt {
-  std::string run_id;
-  std::string task_id;  // in the ledger
-  std::string agent;
-  std::string home;
-  std::string runtime;
-  std::string model;
-  std::string provider;
-  std::string account;         // its id
-  std::string engine;          // "native", "docker at unix:///var/run/docker.sock (the default)"
-  std::string uid_separation;  // how the cell's kernel uid differs from the gateway's, or "none"
-  std::string started;         // RFC 3339
-  std::string ended;
+struct Receipt : ReceiptHead {
   uint64_t setup_ms = 0;  // from the admission to the verified cell
   uint64_t wall_ms = 0;   // the whole task
 
@@ -56,10 +45,6 @@ struct Receipt {
   std::string export_json;  // what became of the files the job left; empty: nobody asked
   std::string events_json;  // what the cgroup counted; empty: unknown
   std::string job_end;      // how the job ended, for a person
-  std::string outcome;      // "success", "refused", ...
-  std::string code;
-  std::string message;
-  bool step_limit = false;
   std::vector<std::string> warnings;
 };
 

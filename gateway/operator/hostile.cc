@@ -4,13 +4,10 @@
 #include <memory>
 #include <utility>
 
-#include "gateway/config/sandbox_settings.h"
-#include "gateway/config/taskcell_settings.h"
 #include "gateway/operator/own_cell.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/cancel.h"
 #include "gateway/task/cell_entry.h"
-#include "gateway/task/native_root.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/platform.h"
 #include "gateway/task/run_directory.h"
@@ -25,13 +22,6 @@ namespace taskcell::gateway {
 namespace {
 
 constexpr uint64_t kLifetimeMs = 120'000;  // of one cell: its attempts have seconds each
-
-// What the home says of its cells.
-struct Terms {
-  SandboxSettings settings;
-  TaskcellSettings own;
-  NativeRoot root;
-};
 
 // A task's kind of cell with its run directory, and its container in the ledger while it is there.
 class HomeCell final : public probe::RunningCell {
@@ -124,16 +114,6 @@ class HomeEngine final : public probe::CellEngine {
   probe::CellEngine& engine_;
   const Programs& programs_;
 };
-
-Result<Terms> ReadTerms(const Home& home) {
-  const ConfigValue config = TRY(ReadConfig(home));
-  Terms terms;
-  terms.settings = TRY(ReadSandboxSettings(config));
-  terms.own = TRY(ReadTaskcellSettings(config));
-  terms.settings.cpu_may_be_missing = terms.own.cpu_may_be_missing;
-  terms.root = TRY(PinNativeRoot(terms.own));
-  return terms;
-}
 
 Result<attack::Report> Attack(const Home& home, std::span<const attack::Payload* const> payloads,
                               Surroundings& surroundings, std::string& engine_name) {

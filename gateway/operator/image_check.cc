@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "gateway/config/agent_config.h"
-#include "gateway/config/sandbox_settings.h"
-#include "gateway/config/taskcell_settings.h"
 #include "gateway/operator/own_cell.h"
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/cancel.h"
-#include "gateway/task/native_root.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/platform.h"
 #include "gateway/task/relay.h"
@@ -91,13 +88,6 @@ void Judge(const Evidence& evidence, const FirstWords& words, CheckedProgram& pr
   }
 }
 
-// The settings of one check.
-struct Terms {
-  SandboxSettings settings;
-  TaskcellSettings own;
-  NativeRoot root;
-};
-
 class Check {
  public:
   Check(const Home& home, const Terms& terms, probe::CellEngine& engine, Surroundings& surroundings)
@@ -154,17 +144,6 @@ std::set<std::string, std::less<>> NeededFamilies(const Home& home) {
   return needed;
 }
 
-Result<Terms> ReadTerms(const Home& home, const std::string& image) {
-  const ConfigValue config = TRY(ReadConfig(home));
-  Terms terms;
-  terms.settings = TRY(ReadSandboxSettings(config));
-  terms.own = TRY(ReadTaskcellSettings(config));
-  terms.settings.cpu_may_be_missing = terms.own.cpu_may_be_missing;
-  terms.root = TRY(PinNativeRoot(terms.own));
-  if (!image.empty()) terms.settings.image = image;
-  return terms;
-}
-
 Status LookAtImage(probe::CellEngine& engine, const std::string& image, ImageCheck& check) {
   Result<probe::ImageFacts> facts = engine.CheckImage(image);
   if (!facts.ok()) {
@@ -218,7 +197,8 @@ Result<std::string> HostArchitecture() { return ArchitectureName(TRY(sys::Machin
 
 Result<ImageCheck> CheckImage(const Home& home, const std::string& image,
                               Surroundings& surroundings) {
-  Terms terms = TRY(ReadTerms(home, image));
+  Terms terms = TRY(ReadTerms(home));
+  if (!image.empty()) terms.settings.image = image;
   const bool is_native = terms.own.engine == EngineChoice::kNative;
   if (is_native && !image.empty())
     return Error(Kind::kUsage,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gateway/ledger/audit.h"
+#include "gateway/task/admission.h"
 #include "gateway/task/cancel.h"
 #include "gateway/task/cell_entry.h"
 #include "gateway/task/refused_limit.h"
@@ -42,6 +43,16 @@ Error LeftBehind(const OwnCell& own, const Status& done, const Error& error) {
 }
 
 }  // namespace
+
+Result<Terms> ReadTerms(const Home& home) {
+  const ConfigValue config = TRY(ReadConfig(home));
+  Terms terms;
+  terms.settings = TRY(ReadSandboxSettings(config));
+  terms.own = TRY(ReadTaskcellSettings(config));
+  terms.settings.cpu_may_be_missing = terms.own.cpu_may_be_missing;
+  terms.root = TRY(PinNativeRoot(terms.own));
+  return terms;
+}
 
 Error Beside(Error error, std::initializer_list<Status> others) {
   for (const Status& other : others)

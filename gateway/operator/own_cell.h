@@ -5,8 +5,11 @@
 #include <string_view>
 
 #include "gateway/config/home.h"
+#include "gateway/config/sandbox_settings.h"
+#include "gateway/config/taskcell_settings.h"
 #include "gateway/egress/cell_ways.h"
 #include "gateway/ledger/receipt.h"
+#include "gateway/task/native_root.h"
 #include "gateway/task/run_directory.h"
 #include "gateway/task/task.h"
 #include "launcher/base/result.h"
@@ -15,6 +18,16 @@
 #include "probe/cells/cell_engine.h"
 
 namespace taskcell::gateway {
+
+// What config.toml says of the cells of a home.
+struct Terms {
+  SandboxSettings settings;
+  TaskcellSettings own;
+  NativeRoot root;
+};
+
+// Read now, and the native root pinned. Error codes as of the settings' readers.
+Result<Terms> ReadTerms(const Home& home);
 
 // Where a cell that an operator asks for is made, as a task's is.
 struct OwnCell {
