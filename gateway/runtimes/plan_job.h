@@ -35,8 +35,8 @@ inline constexpr std::string_view kJobDirectory = "/workspace";
 // - codex: POST /v1/responses (SSE), `authorization: Bearer`, store false, include
 //   ["reasoning.encrypted_content"], tools of type function and custom (apply_patch). For models in
 //   its code mode (gpt-5.6-*, gpt-6-*) `tools` is absent and the first element of `input` is
-//   {"type":"additional_tools","role":"developer","tools":[{"type":"namespace","tools":[...]}]}; the
-//   one tool for work there is custom, exec: a script that calls exec_command and the others.
+//   {"type":"additional_tools","role":"developer","tools":[{"type":"namespace","tools":[...]}]};
+//   the one tool for work there is custom, exec: a script that calls exec_command and the others.
 // - taskcell-loop: POST <base>/chat/completions, `authorization: Bearer`, not streamed, tools of
 //   type function.
 

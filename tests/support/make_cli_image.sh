@@ -54,6 +54,10 @@ make_root() {
     copy_libraries "$path"
     cp -l "$path" "$new/usr/bin/$program" 2>/dev/null || cp "$path" "$new/usr/bin/$program"
   done
+  # What codex starts for the scripts of its code mode, and looks for beside itself.
+  path=$(dirname "$(readlink -f $clis/bin/codex)")/codex-code-mode-host
+  copy_libraries "$path"
+  cp -l "$path" "$new/usr/bin/" 2>/dev/null || cp "$path" "$new/usr/bin/"
   printf 'root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n' >"$new/etc/passwd"
   printf 'root:x:0:\nnogroup:x:65534:\n' >"$new/etc/group"
   printf 'passwd: files\ngroup: files\nhosts: files\n' >"$new/etc/nsswitch.conf"
