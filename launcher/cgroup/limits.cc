@@ -83,9 +83,12 @@ uint64_t WholePages(uint64_t bytes) {
   return bytes - bytes % page;
 }
 
+Result<UniqueFd> OpenToWrite(int cgroup_fd, const std::string& file) {
+  return sys::OpenAt2(cgroup_fd, file, O_RDWR | O_NOCTTY, sys::kResolveBeneath);
+}
+
 // Writes one limit and reads it back.
-Status Write(int cgroup_fd, const std::string& file, uint64_t value, uint64_t expected) {
-  UniqueFd fd = TRY(sys::OpenAt2(cgroup_fd, file, O_RDWR | O_NOCTTY, sys::kResolveBeneath));
+Status WriteTo(const UniqueFd& fd, const std::string& file, uint64_t value, uint64_t expected) {
   std::string text = Text(value);
   TRY(sys::WriteAll(fd.get(), text).With(Text(file, " <- ", text)));
   std::array<char, kMaxRecordBytes> buffer;
@@ -94,6 +97,21 @@ Status Write(int cgroup_fd, const std::string& file, uint64_t value, uint64_t ex
   if (ParseLimit(read) == expected) return Ok();
   return Error(Kind::kUnsupported,
                Text(file, " was set to ", value, " but reads '", Printable(read), "'"));
+}
+
+Status Write(int cgroup_fd, const std::string& file, uint64_t value, uint64_t expected) {
+  const UniqueFd fd = TRY(OpenToWrite(cgroup_fd, file));
+  return WriteTo(fd, file, value, expected);
+}
+
+// The same; false where the kernel has no such limit.
+Result<bool> WriteWhereItIs(int cgroup_fd, const std::string& file, uint64_t value,
+                            uint64_t expected) {
+  Result<UniqueFd> opened = OpenToWrite(cgroup_fd, file);
+  if (!opened.ok() && opened.error().err == ENOENT) return false;
+  const UniqueFd fd = TRY(std::move(opened));
+  TRY(WriteTo(fd, file, value, expected));
+  return true;
 }
 
 Error SwapIsNotAccounted(std::string_view file) {
@@ -120,9 +138,9 @@ Status ApplyMemoryV1(int cgroup_fd, const cell::Limits& limits, bool host_has_sw
     TRY(sys::WriteControl(cgroup_fd, "memory.oom_control", "0"));
   // The kernel wants memory <= memory and swap at every moment, so memory goes first.
   TRY(Write(cgroup_fd, "memory.limit_in_bytes", bytes, WholePages(bytes)));
-  if (sys::StatAt(cgroup_fd, "memory.memsw.limit_in_bytes").ok())
-    return Write(cgroup_fd, "memory.memsw.limit_in_bytes", bytes, WholePages(bytes));
-  if (host_has_swap) return SwapIsNotAccounted("memory.memsw.limit_in_bytes");
+  constexpr const char* kWithSwap = "memory.memsw.limit_in_bytes";
+  const bool is_accounted = TRY(WriteWhereItIs(cgroup_fd, kWithSwap, bytes, WholePages(bytes)));
+  if (!is_accounted && host_has_swap) return SwapIsNotAccounted(kWithSwap);
   return Ok();
 }
 
@@ -130,9 +148,8 @@ Status ApplyMemoryV2(int cgroup_fd, const cell::Limits& limits, bool host_has_sw
   TRY(Write(cgroup_fd, "memory.max", limits.memory_bytes, WholePages(limits.memory_bytes)));
   // It is 0 in a new cgroup: one process is killed, not all.
   if (limits.oom_group) TRY(Write(cgroup_fd, "memory.oom.group", 1, 1));
-  if (sys::StatAt(cgroup_fd, "memory.swap.max").ok())
-    return Write(cgroup_fd, "memory.swap.max", 0, 0);
-  if (host_has_swap) return SwapIsNotAccounted("memory.swap.max");
+  const bool is_accounted = TRY(WriteWhereItIs(cgroup_fd, "memory.swap.max", 0, 0));
+  if (!is_accounted && host_has_swap) return SwapIsNotAccounted("memory.swap.max");
   return Ok();
 }
 
@@ -268,9 +285,8 @@ Status ApplyLimits(int cgroup_fd, bool unified, std::span<const Controller> cont
 }
 
 Status ApplySocketMemoryV1(int cgroup_fd, uint64_t bytes) {
-  constexpr const char* kFile = "memory.kmem.tcp.limit_in_bytes";
-  if (!sys::StatAt(cgroup_fd, kFile).ok()) return Ok();
-  return Write(cgroup_fd, kFile, bytes, WholePages(bytes));
+  (void)TRY(WriteWhereItIs(cgroup_fd, "memory.kmem.tcp.limit_in_bytes", bytes, WholePages(bytes)));
+  return Ok();
 }
 
 }  // namespace taskcell::cgroup

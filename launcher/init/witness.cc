@@ -12,6 +12,7 @@
 #include "launcher/init/denied_attempts.h"
 #include "launcher/init/job_setup.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/memory.h"
 #include "launcher/sys/seccomp_install.h"
 
 namespace taskcell::init {
@@ -133,6 +134,7 @@ Result<Witness> Witness::Start(const Confinement& confinement, cell::JobStdio st
   sys::Pipe report = TRY(sys::MakePipe());
   sys::Pipe orders = TRY(sys::MakePipe());
   sys::Cloned cloned = TRY(sys::CloneProcess(0));
+  sys::PopulateNextPages();
   if (cloned.in_child) {
     // Its own end, or it would never see the end of the orders.
     orders.write_end.Reset();

@@ -19,6 +19,7 @@
 #include "launcher/native/source_walk.h"
 #include "launcher/native/stage.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/memory.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/signals.h"
@@ -149,6 +150,7 @@ Result<Build> Build::Start(ChildOrders orders, int cgroup_fd, int stop_fd) {
     if (cgroup_fd >= 0 && by_cgroup) return error;
     return ExplainNamespaceFault(std::move(error));
   }
+  sys::PopulateNextPages();
   if (cloned->in_child) {
     channel.first.Reset();
     report.read_end.Reset();

@@ -47,11 +47,12 @@ Result<cell::DescriptorSeen> LookAtStream(int fd, const struct stat& status) {
 
 Status CheckStreams() {
   constexpr const char* kStreams[] = {"standard input", "standard output", "standard error"};
+  const bool is_confined = sys::LandlockAbi() > 0;
   for (int fd = 0; fd <= 2; ++fd) {
     Result<struct stat> status = sys::Stat(fd);
     if (!status.ok()) continue;  // closed
     cell::DescriptorSeen stream = TRY(LookAtStream(fd, status.value()));
-    std::string fault = cell::StreamFault(stream, sys::LandlockAbi() > 0);
+    std::string fault = cell::StreamFault(stream, is_confined);
     if (fault.empty()) continue;
     return Error(Kind::kUsage,
                  Text(kStreams[fd], " ", fault, ": give it a file, a pipe or /dev/null"));

@@ -61,18 +61,21 @@ int FilesTimeoutMs(uint64_t timeout_ms) {
   return static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX));
 }
 
-// What the caller sends, by two descriptors.
+// What the caller sends.
 struct Signals {
   sys::CaughtSignals caught;  // all, to be taken from
-  UniqueFd ending;            // readable while one that ends the launch waits
+  UniqueFd only_ending;       // at a terminal, where others come as well
+
+  // Readable while one that ends the launch waits.
+  int ending() const { return only_ending.valid() ? only_ending.get() : caught.fd.get(); }
 };
 
 Result<Signals> CatchAll(bool terminal) {
   Signals signals;
   signals.caught = TRY(sys::CatchSignals(kPassedSignals));
-  signals.ending = std::move(signals.caught.fd);
-  signals.caught.fd = std::move(
-      TRY(terminal ? sys::CatchSignals(kSignalsAtTerminal) : sys::CatchSignals(kPassedSignals)).fd);
+  if (!terminal) return signals;
+  signals.only_ending = std::move(signals.caught.fd);
+  signals.caught.fd = std::move(TRY(sys::CatchSignals(kSignalsAtTerminal)).fd);
   return signals;
 }
 
@@ -102,7 +105,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, co
   orders.init = init.fd.get();
   orders.gate = std::move(gate.second);
   orders.signal_mask = &signals.mask_before;
-  orders.stop_fd = caught.ending.get();
+  orders.stop_fd = caught.ending();
   orders.stdio = request.job.stdio;
   orders.cgroup_parent = options.cgroup_parent;
   Streams streams = TRY(Streams::Make(options.output_bytes, options.terminal));
@@ -113,7 +116,7 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, co
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.
   TRY(sys::SetNotDumpable());
-  GateClient client(std::move(gate.first), caught.ending.get());
+  GateClient client(std::move(gate.first), caught.ending());
   streams.CloseJobEnds();
   if (options.terminal) {
     UniqueFd master = TRY(client.ReceiveTerminal());
@@ -145,7 +148,7 @@ Result<Finished> RunRequest(LaunchRequest& request, const Options& options, cons
   std::optional<AgentSnapshot> snapshot;
   if (agent) {
     snapshot.emplace(
-        TRY(AgentSnapshot::Make(*std::move(agent), request.plan.run_id, signals.ending.get())));
+        TRY(AgentSnapshot::Make(*std::move(agent), request.plan.run_id, signals.ending())));
     for (const std::string& warning : snapshot->warnings()) PrintMessage("warning: " + warning);
     TRY(snapshot->AddTo(request));
   }

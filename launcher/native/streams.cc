@@ -31,6 +31,12 @@ int OneOf(const UniqueFd& own, int fd) { return own.valid() ? own.get() : fd; }
 
 }  // namespace
 
+void Flow::Connect(int from, int to) {
+  from_ = from;
+  to_ = to;
+  piece_ = std::make_unique<std::array<char, kPiece>>();
+}
+
 void Flow::Close() {
   from_ = -1;
   begin_ = end_ = 0;
@@ -45,7 +51,7 @@ struct pollfd Flow::Ask() const {
 uint64_t Flow::Act(const struct pollfd& ready, uint64_t left) {
   if (!is_open() || ready.revents == 0) return 0;
   if (begin_ < end_) {
-    Result<std::size_t> put = sys::WriteSome(to_, {piece_.data() + begin_, end_ - begin_});
+    Result<std::size_t> put = sys::WriteSome(to_, {piece_->data() + begin_, end_ - begin_});
     if (!put.ok()) {
       if (put.error().err != EPIPE) failure_ = std::move(put).error();
       Close();
@@ -54,7 +60,7 @@ uint64_t Flow::Act(const struct pollfd& ready, uint64_t left) {
     }
     return 0;
   }
-  Result<std::size_t> got = sys::Read(from_, piece_);
+  Result<std::size_t> got = sys::Read(from_, *piece_);
   if (!got.ok() && got.error().err == EAGAIN) return 0;
   // EIO: nobody has the other side of a terminal any more.
   if (!got.ok() || got.value() == 0) {

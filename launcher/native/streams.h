@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -18,10 +19,7 @@ namespace taskcell::native {
 class Flow {
  public:
   // To be called once, before anything flows.
-  void Connect(int from, int to) {
-    from_ = from;
-    to_ = to;
-  }
+  void Connect(int from, int to);
 
   bool is_open() const { return from_ >= 0; }
   void Close();
@@ -42,7 +40,7 @@ class Flow {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;  // of what is not written yet
   std::optional<Error> failure_;
-  std::array<char, kPiece> piece_;
+  std::unique_ptr<std::array<char, kPiece>> piece_;  // only of what flows
 };
 
 // The job's standard streams where they come through the launcher: output that is counted

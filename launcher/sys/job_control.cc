@@ -1,5 +1,6 @@
 #include "launcher/sys/job_control.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/personality.h>
@@ -11,9 +12,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
+#include "launcher/sys/file.h"
 
 // NOLINTBEGIN(concurrency-mt-unsafe): init and the launcher, who use these, have one thread
 namespace taskcell::sys {
@@ -33,8 +36,31 @@ Status Kill(pid_t target, int signal, std::string_view what) {
 
 }  // namespace
 
+namespace {
+
+// After an exec a signal has its default disposition or is ignored. Which are, as a mask whose
+// lowest bit is signal 1; all, where that cannot be known.
+uint64_t IgnoredSignals() {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  constexpr std::size_t kMaxStatusBytes = 64U << 10U;
+  constexpr std::string_view kName = "\nSigIgn:\t";
+  Result<std::string> status = ReadFile(AT_FDCWD, "/proc/self/status", kMaxStatusBytes);
+  if (!status.ok()) return kAll;
+  const std::size_t found = status->find(kName);
+  if (found == status->npos) return kAll;
+  const char* first = status->data() + found + kName.size();
+  const char* last = status->data() + status->size();
+  uint64_t mask = 0;
+  auto [end, fault] = std::from_chars(first, last, mask, 16);
+  return fault == std::errc() && end != last && *end == '\n' ? mask : kAll;
+}
+
+}  // namespace
+
 Status TakeSignals() {
+  const uint64_t ignored = IgnoredSignals();
   for (int signal = 1; signal < NSIG; ++signal) {
+    if ((ignored >> static_cast<unsigned>(signal - 1) & 1) == 0) continue;
     if (signal == SIGKILL || signal == SIGSTOP) continue;
     // ignoring: the two signals that glibc keeps to itself answer EINVAL
     (void)::signal(signal, SIG_DFL);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,20 @@ Result<Memory> MapSecretMemory(std::size_t size, bool& is_locked) {
   (void)::madvise(start, size, MADV_WIPEONFORK);  // ignoring: its children are programs soon
   is_locked = ::mlock2(start, size, MLOCK_ONFAULT) == 0;
   return memory;
+}
+
+void PopulateNextPages() {
+  constexpr std::size_t kStackBytes = 6U << 12U;
+  constexpr std::size_t kHeapBytes = 10U << 12U;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto populate = [page](uintptr_t first, std::size_t bytes) {
+    first &= ~(page - 1);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): of a page
+    (void)::madvise(reinterpret_cast<void*>(first), bytes, MADV_POPULATE_WRITE);  // ignoring: above
+  };
+  populate(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - kStackBytes, kStackBytes);
+  const std::unique_ptr<char[]> heap(new char[kHeapBytes]);  // from the end of what was used
+  populate(reinterpret_cast<uintptr_t>(heap.get()), kHeapBytes);
 }
 
 void ReleaseProgramCode() {

@@ -32,6 +32,11 @@ Result<Memory> MapMemory(std::size_t size, bool shared);
 // (MLOCK_ONFAULT). `is_locked` is false where RLIMIT_MEMLOCK allows no more.
 Result<Memory> MapSecretMemory(std::size_t size, bool& is_locked);
 
+// Has the kernel make at once what this process will soon write of its stack and its heap, for one
+// that was just cloned or has just cloned: else each page is a fault. Where the kernel does not
+// (before Linux 5.14), they are.
+void PopulateNextPages();
+
 // Lets go of the pages of this program's own code that it has touched, for a process that is about
 // to sleep for long: what it needs again the kernel maps again from the page cache.
 void ReleaseProgramCode();
