@@ -10,16 +10,13 @@ bound over the whole time, or where something is left of what ended.
 """
 
 import http.client
-import json
 import os
-import pwd
 import re
 import sys
 import threading
 import time
 
-from bench_gateway import Gateway, Provider, STARTED
-from bench_script import connect
+from bench_world import Gateway, Provider, run
 
 MINUTE = 60
 WAITING = 8  # tasks that stand in the queue
@@ -31,9 +28,8 @@ BOUNDS = {"anonymous KiB": 512, "descriptors": 1, "threads": 1, "cgroups": 0, "r
 class Load:
     """Tasks and scripts one after the other, until told to stand still."""
 
-    def __init__(self, options, gateway):
-        self.options = options
-        self.gateway = gateway
+    def __init__(self, gateway):
+        self.ask = gateway.api.call
         self.moving = threading.Event()
         self.is_over = False
         self.failure = None
@@ -45,17 +41,6 @@ class Load:
                         threading.Thread(target=self.keep, args=(self.submit_task,))]
         for thread in self.threads:
             thread.start()
-
-    def ask(self, method, target, body=None):
-        connection = http.client.HTTPConnection("gateway", timeout=60)
-        connection.sock = connect(self.options, f"{self.gateway.home}/taskcell.sock")
-        connection.request(method, target, None if body is None else json.dumps(body))
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        if answer.status >= 300:
-            raise RuntimeError(f"{target}: {answer.status} {text.decode()}")
-        return json.loads(text)
 
     def run_script(self):
         answer = self.ask("POST", "/v1/scripts", SCRIPTS[self.scripts % len(SCRIPTS)])
@@ -148,16 +133,19 @@ def judge(rows, rest):
 
 
 def soak(options):
-    provider = Provider(options.work, lifetime=(options.minutes + 10) * MINUTE)
+    minutes = int(options.more[0])
+    if minutes < 3:
+        sys.exit("bench_soak.py: at least 3 minutes")
+    provider = Provider(options.work, lifetime=(minutes + 10) * MINUTE)
     gateway = Gateway(options.bin_dir, options.user, f"{options.work}/soak", f"{provider.url}/v1",
                       'engine = "native"\nmax_concurrent = 4')
     time.sleep(1)
     rest = look(gateway)
     print("minute    tasks  scripts  " + "  ".join(rest))
-    load = Load(options, gateway)
+    load = Load(gateway)
     rows = []
     try:
-        for minute in range(options.minutes + 1):
+        for minute in range(minutes + 1):
             load.moving.set()
             end = time.monotonic() + MINUTE
             while time.monotonic() < end and load.failure is None and gateway.process.poll() is None:
@@ -181,25 +169,5 @@ def soak(options):
     return judge(rows, rest)
 
 
-class Options:
-    def __init__(self, arguments):
-        if len(arguments) != 4 or not arguments[3].isdigit() or int(arguments[3]) < 3:
-            sys.exit(__doc__ + "\nMINUTES is at least 3.")
-        self.bin_dir, name, self.work, minutes = arguments
-        self.user = pwd.getpwnam(name)
-        self.minutes = int(minutes)
-
-
-def main():
-    options = Options(sys.argv[1:])
-    try:
-        flat = soak(options)
-    finally:
-        for process in STARTED:
-            process.kill()
-            process.wait()
-    sys.exit(0 if flat else 1)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, (1,), soak)

@@ -1,31 +1,23 @@
 #!/usr/bin/env bash
-# bench_starts.sh BUILD_DIR ROUNDS: start-up, whole tasks and size side by side with bwrap, runc, crun and a Docker engine.
-# Run as root.
+# bench_starts.sh BUILD_DIR ROUNDS [--starts | --counted]: start-up, whole tasks and size side by side with bwrap, runc, crun and
+# a Docker engine; or the starts alone (start_bench.cc). Run as root.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
-build=$(readlink -f "$1")
 rounds=$2
-user=taskcell-test
+mode=${3:-}
+. "$here/bench_world.sh" "$1"
 image=taskcell-bench:latest
-socket=${TASKCELL_TEST_DOCKER_SOCKET:-/run/taskcell-test/docker.sock}
-
-"$here/fixture.sh" up "$build/bin"
-started_engine=no
-[ -S "$socket" ] || started_engine=yes
-engine=no
-! "$here/fixture.sh" engine-up || engine=yes
-work=$(mktemp -d /run/taskcell-test/bench.XXXXXX)
 provider=
 finish() {
   [ -z "$provider" ] || kill "$provider" 2>/dev/null || true
-  [ $started_engine = no ] || "$here/fixture.sh" engine-down
   "$here/bench_ground.sh" --clear
-  rm -rf "$work"
 }
-trap finish EXIT
-chmod 0755 "$work"
 
 files=$("$here/bench_ground.sh" "$work" "$build/tests")
+if [ -n "$mode" ]; then
+  "$build/tests/taskcell-bench" "$mode" "$programs" "$user" "$work" "$rounds"
+  exit
+fi
 
 key=sk-bench-$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
 make_home() { # ENGINE KEYS_OF_TASKCELL KEYS_OF_SANDBOX
@@ -74,8 +66,8 @@ done
 OPENAI_BASE_URL=http://127.0.0.1:$(cat "$work/port")/v1
 export OPENAI_BASE_URL
 
-arguments=(/var/lib/taskcell-test/bin "$user" "$work" "$rounds")
-if [ $engine = yes ]; then
+arguments=("$programs" "$user" "$work" "$rounds")
+if bench_engine; then
   python3 "$here/make_image.py" "$socket" "$image" "$files" >/dev/null
   arguments+=("$socket" "$image")
 fi
