@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +19,6 @@
 
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
-#include "tests/support/count_calls.h"
 #include "tests/support/fixture.h"
 
 namespace taskcell::bench {
@@ -65,6 +66,7 @@ struct OneRun {
   int status = -1;
   double wall_us = 0;
   double cpu_us = 0;
+  double faults = 0;
 };
 
 OneRun RunOnce(const Contender& contender, Ids user) {
@@ -80,6 +82,7 @@ OneRun RunOnce(const Contender& contender, Ids user) {
   run.wall_us =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
   run.cpu_us = Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime);
+  run.faults = static_cast<double>(usage.ru_minflt + usage.ru_majflt);
   // What it left behind comes to us, and is counted if it ends: podman leaves a process that stays.
   for (int waited_ms = 0; waited_ms < kLeftBehindWaitMs;) {
     pid_t ended = ::wait4(-1, &status, WNOHANG, &usage);
@@ -182,6 +185,7 @@ std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds
       OneRun run = RunOnce(contenders[i], user);
       timings[i].wall_us.push_back(run.wall_us);
       timings[i].cpu_us.push_back(run.cpu_us);
+      timings[i].faults.push_back(run.faults);
       if (run.status != 0) timings[i].failure = Text("status ", run.status, " in round ", round);
     }
   }
@@ -189,11 +193,40 @@ std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds
   return timings;
 }
 
-std::optional<uint64_t> CountCalls(const Contender& contender, Ids user) {
+std::optional<test::CallCount> CountCalls(const Contender& contender, Ids user) {
   if (contender.body) return std::nullopt;
   test::CallCount count = test::CountCalls([&] { Become(contender, user, Nowhere()); });
   if (count.status != 0) return std::nullopt;
-  return count.calls;
+  return count;
+}
+
+std::optional<uint64_t> CountInstructions(const Contender& contender, Ids user) {
+  sys::Pipe go = sys::MakePipe().value();
+  pid_t child = ::fork();
+  if (child < 0) std::abort();
+  if (child == 0) {
+    go.write_end.Reset();
+    char byte = 0;
+    if (::read(go.read_end.get(), &byte, 1) == 1) Become(contender, user, Nowhere());
+    ::_exit(kFailed);
+  }
+  struct perf_event_attr wanted = {};
+  wanted.size = sizeof wanted;
+  wanted.type = PERF_TYPE_HARDWARE;
+  wanted.config = PERF_COUNT_HW_INSTRUCTIONS;
+  wanted.disabled = 1;
+  wanted.enable_on_exec = 1;
+  wanted.inherit = 1;  // by all it starts
+  wanted.exclude_kernel = 1;
+  const long opened = ::syscall(SYS_perf_event_open, &wanted, child, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  const UniqueFd counter(static_cast<int>(opened));
+  if (counter.valid()) (void)sys::WriteAll(go.write_end.get(), "g");  // ignoring: it ends then
+  go.write_end.Reset();
+  const int status = WaitFor(child);
+  uint64_t count = 0;
+  if (status != 0 || ::read(counter.get(), &count, sizeof count) != sizeof count)
+    return std::nullopt;
+  return count;
 }
 
 std::optional<uint64_t> ResidentKiB(const Contender& contender, Ids user, const std::string& comm) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/count_calls.h"
+
 namespace taskcell::bench {
 
 // One command to be compared.
@@ -30,7 +32,8 @@ struct Timing {
   // Processor time of it and of everything it started, also of what it left behind (bwrap does not
   // wait for its own cell's end).
   std::vector<double> cpu_us;
-  std::string failure;  // not empty: it did not succeed once, and why
+  std::vector<double> faults;  // of pages, by it and by everything it waited for
+  std::string failure;         // not empty: it did not succeed once, and why
 };
 
 // The value below which `share` of the values lie. `values` must not be empty.
@@ -42,7 +45,11 @@ double Percentile(std::vector<double> values, double share);
 std::vector<Timing> Compare(const std::vector<Contender>& contenders, int rounds, Ids user);
 
 // System calls of one run and of all it starts; nullopt when it failed, and for a body.
-std::optional<uint64_t> CountCalls(const Contender& contender, Ids user);
+std::optional<test::CallCount> CountCalls(const Contender& contender, Ids user);
+
+// Instructions outside of the kernel of one run and of all it starts, by the processor's own
+// counter; nullopt where this machine has none to be used, as most virtual ones.
+std::optional<uint64_t> CountInstructions(const Contender& contender, Ids user);
 
 // Largest resident set in KiB of any process named `comm` while the contender runs; nullopt when
 // none was seen.

@@ -1,7 +1,8 @@
 // How long it takes to start /bin/true in a cell and be rid of it, side by side with what people
-// use today. Usage: taskcell-bench [--starts] BIN_DIR USER WORK ROUNDS [SOCKET IMAGE]; started as
-// root by ./dev bench.
+// use today. Usage: taskcell-bench [--starts | --counted] BIN_DIR USER WORK ROUNDS [SOCKET IMAGE];
+// started as root by ./dev bench.
 //   --starts  the starts alone, in few rounds: where a clock tells little
+//   --counted the same where a clock counts instructions, a nanosecond each (QEMU's -icount)
 //   BIN_DIR   taskcell-launch and taskcell-init, where USER may execute them
 //   USER      the unprivileged user with delegated cgroups
 //   WORK      what tests/support/bench_ground.sh makes, and homes for the tasks
@@ -19,6 +20,7 @@
 #include "launcher/base/text.h"
 #include "tests/bench/engine_calls.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/start_tables.h"
 
 namespace taskcell::bench {
 namespace {
@@ -35,6 +37,7 @@ struct Setting {
   Ids user;
   int rounds = 0;
   bool starts_only = false;
+  bool clock_counts = false;
   std::string socket;  // empty: no engine
   std::string image;
 };
@@ -82,12 +85,6 @@ Argv BwrapRootfs(const Setting& setting) {
           "--dev", "/dev",          "--tmpfs",   "/tmp",         "--tmpfs", "/workspace"};
 }
 
-std::string Ratio(const std::vector<double>& of, const std::vector<double>& to) {
-  char text[32];
-  (void)std::snprintf(text, sizeof text, "%.2f", Percentile(of, 0.5) / Percentile(to, 0.5));
-  return text;
-}
-
 void PrintTimes(const std::vector<Contender>& contenders, const std::vector<Timing>& timings,
                 const std::vector<std::size_t>& baseline, Ids user) {
   std::printf("%-40s %9s %9s %9s %7s %9s %7s %7s\n", "", "median us", "least", "p95", "ratio",
@@ -100,58 +97,30 @@ void PrintTimes(const std::vector<Contender>& contenders, const std::vector<Timi
       continue;
     }
     bool comparable = base.failure.empty();
-    std::optional<uint64_t> calls = CountCalls(contenders[i], user);
+    std::optional<test::CallCount> count = CountCalls(contenders[i], user);
     std::printf(
         "%-40s %9.0f %9.0f %9.0f %7s %9.0f %7s %7s\n", contenders[i].name.c_str(),
         Percentile(own.wall_us, 0.5), Percentile(own.wall_us, 0), Percentile(own.wall_us, 0.95),
         comparable ? Ratio(own.wall_us, base.wall_us).c_str() : "-", Percentile(own.cpu_us, 0.5),
         comparable ? Ratio(own.cpu_us, base.cpu_us).c_str() : "-",
-        calls ? Text(*calls).c_str() : "-");
-  }
-}
-
-// A row of README's table, and whose median its own is compared with.
-struct StartRow {
-  Contender contender;
-  std::size_t baseline;
-};
-
-// As README has it, to be pasted there: medians and percentiles in milliseconds, the ratio of the
-// medians, the system calls of one start and of all it starts.
-void PrintStartTable(const std::vector<StartRow>& rows, const std::vector<Timing>& timings,
-                     Ids user) {
-  constexpr double kUsPerMs = 1000;
-  std::printf("| | median | 95 %% | to bwrap | processor time | system calls |\n");
-  std::printf("|---|---|---|---|---|---|\n");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Timing& own = timings[i];
-    if (!own.failure.empty()) {
-      std::printf("| %s | not measured: %s | | | | |\n", rows[i].contender.name.c_str(),
-                  own.failure.c_str());
-      continue;
-    }
-    const Timing& base = timings[rows[i].baseline];
-    std::optional<uint64_t> calls = CountCalls(rows[i].contender, user);
-    std::printf("| %s | %.1f ms | %.1f ms | %s | %.1f ms | %s |\n", rows[i].contender.name.c_str(),
-                Percentile(own.wall_us, 0.5) / kUsPerMs, Percentile(own.wall_us, 0.95) / kUsPerMs,
-                base.failure.empty() ? Ratio(own.wall_us, base.wall_us).c_str() : "-",
-                Percentile(own.cpu_us, 0.5) / kUsPerMs, calls ? Text(*calls).c_str() : "-");
+        count ? Text(count->calls).c_str() : "-");
   }
 }
 
 struct Goal {
   const char* name;
-  const Timing& other;
+  const Started& other;
   double most;
 };
 
-void PrintGoals(const Timing& launch, const std::vector<Goal>& goals) {
-  if (!launch.failure.empty()) return;
+void PrintGoals(const Started& launch, Clock clock, const std::vector<Goal>& goals) {
+  if (!launch.timing.failure.empty()) return;
   std::printf("\ntaskcell-launch, rootfs, medians:\n");
   for (const Goal& goal : goals) {
-    if (!goal.other.failure.empty()) continue;
-    std::printf("  %s x %s (wanted: at most %.1f)\n",
-                Ratio(launch.wall_us, goal.other.wall_us).c_str(), goal.name, goal.most);
+    if (!goal.other.timing.failure.empty()) continue;
+    std::printf("  %s x %s (wanted: at most %.1f%s)\n",
+                Ratio(launch.timing.wall_us, goal.other.timing.wall_us).c_str(), goal.name,
+                goal.most, clock == Clock::kTime ? "" : "; indicative (emulated)");
   }
 }
 
@@ -293,17 +262,22 @@ std::vector<StartRow> Starts(const Setting& setting) {
 // Starts of /bin/true.
 void BenchStarts(const Setting& setting) {
   const std::vector<StartRow> rows = Starts(setting);
-  std::vector<Contender> contenders;
-  for (const StartRow& each : rows) contenders.push_back(each.contender);
+  const Clock clock = ClockHere(setting.clock_counts);
   std::printf("%d rounds, interleaved; to the bwrap with the same root:\n\n", setting.rounds);
-  const std::vector<Timing> timings = Compare(contenders, setting.rounds, setting.user);
-  PrintStartTable(rows, timings, setting.user);
+  const std::vector<Started> started = Start(rows, setting.rounds, setting.user);
+  if (clock == Clock::kTime)
+    PrintStartTable(rows, started);
+  else
+    PrintEmulatedTable(rows, started, clock);
+  const Started& launch = started[kLaunchRootfs];
+  PrintBreakdown(rows[kLaunchRootfs].contender, launch, setting.user);
+  PrintGoals(launch, clock,
+             {{"the floor", started[kFloor], 1.7},
+              {"bwrap --unshare-all", started[kBwrapRootfs], 1.1},
+              {"runc run", started[kRunc], 0.2},
+              {"crun run", started[kCrun], 0.2}});
   if (setting.starts_only) return;
-  PrintGoals(timings[kLaunchRootfs], {{"the floor", timings[kFloor], 1.7},
-                                      {"bwrap --unshare-all", timings[kBwrapRootfs], 1.1},
-                                      {"runc run", timings[kRunc], 0.2},
-                                      {"crun run", timings[kCrun], 0.2}});
-  PrintCrowds(setting, timings[kLaunchRootfs]);
+  PrintCrowds(setting, launch.timing);
   PrintSizes(setting);
 }
 
@@ -345,14 +319,17 @@ void BenchWhole(const Setting& setting) {
 
 int main(int argc, char** argv) {
   taskcell::bench::Setting setting;
-  setting.starts_only = argc > 1 && std::string_view(argv[1]) == "--starts";
+  setting.clock_counts = argc > 1 && std::string_view(argv[1]) == "--counted";
+  setting.starts_only =
+      setting.clock_counts || (argc > 1 && std::string_view(argv[1]) == "--starts");
   if (setting.starts_only) {
     ++argv;
     --argc;
   }
   if (argc != 5 && argc != 7) {
     std::fprintf(stderr,
-                 "usage: taskcell-bench [--starts] BIN_DIR USER WORK ROUNDS [SOCKET IMAGE]\n");
+                 "usage: taskcell-bench [--starts | --counted] BIN_DIR USER WORK ROUNDS [SOCKET "
+                 "IMAGE]\n");
     return 2;
   }
   setting.bin = argv[1];

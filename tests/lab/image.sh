@@ -10,7 +10,7 @@ recipe=$({ cat "$0"; echo "$mirror"; } | sha256sum | cut -c1-32)
 packages="systemd systemd-sysv dbus dbus-user-session libpam-systemd udev kmod login passwd sudo uidmap procps psmisc
   python3-minimal python3 jq curl iproute2 busybox-static git xxd e2fsprogs xfsprogs btrfs-progs
   libcurl4 libssl3 libseccomp2 libcap2 libtomlplusplus3 libsqlite3-0 libmicrohttpd12
-  podman crun docker.io rootlesskit slirp4netns iptables apparmor"
+  bubblewrap podman crun docker.io rootlesskit slirp4netns iptables apparmor"
 rm -rf "$dir"
 mkdir -p "$dir"
 root=$dir/root

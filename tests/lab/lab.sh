@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lab.sh: virtual machines with Debian 12, systemd and each cgroup mode, to test on. Run as root, with the programs built.
 #
-#   lab.sh [VARIANT...]      the variants' tests (default: all); results in build/lab/VARIANT.{xml,log}
+#   lab.sh [VARIANT...]      the variants' tests (default: all that ./dev check runs); results in build/lab/VARIANT.{xml,log}
 #   lab.sh shell [VARIANT]   a prompt in the machine (default: unified)
 #   lab.sh names             the variants
 set -euo pipefail
@@ -11,6 +11,7 @@ build=$top/build/release
 state=${TASKCELL_LAB_DIR:-/var/lib/taskcell-test/lab}
 kvm_trial_s=8
 work=
+wanted=() # variants
 finish() { [ -z "$work" ] || rm -rf "$work"; }
 trap finish EXIT
 
@@ -66,14 +67,14 @@ choose_accelerator() {
 }
 
 # The second disk: a checkout without its sources, and the package of what was built.
-make_lab_disk() {
+make_lab_disk() { # VARIANT...
   local tree=$work/tree name
   mkdir -p "$tree/build/release/tests" "$tree/tests"
   cp "$top/dev" "$tree/"
   cp -r "$here" "$here/../support" "$tree/tests/"
   cp -r "$build/bin" "$tree/build/release/"
   cp -r "$build/tests/weak" "$tree/build/release/tests/"
-  for name in $(plan programs); do cp "$build/tests/$name" "$tree/build/release/tests/"; done
+  for name in $(plan programs "$@"); do cp "$build/tests/$name" "$tree/build/release/tests/"; done
   cpack --config "$build/CPackConfig.cmake" -D CPACK_PACKAGE_DIRECTORY="$tree/build/release/package" >"$work/cpack.log" 2>&1 ||
     { cat "$work/cpack.log" >&2; return 1; }
   rm -rf "$tree/build/release/package/_CPack_Packages"
@@ -84,7 +85,7 @@ make_lab_disk() {
 # The disks of a full guest, in the order in which guest/ knows them.
 full_disks() {
   "$here/image.sh" "$state/image"
-  [ -e "$work/lab.img" ] || make_lab_disk
+  [ -e "$work/lab.img" ] || make_lab_disk "${wanted[@]}"
   disks=("$state/image/root.img" "$work/lab.img" "$kernel/modules.img")
 }
 
@@ -100,6 +101,9 @@ run_variant() { # VARIANT
   fi
   [ $prepared = 0 ] || return $prepared
   choose_accelerator
+  # Only an emulated processor counts.
+  local -x LAB_ACCELERATOR=$LAB_ACCELERATOR LAB_COUNTED=
+  [ "$kind" != counted ] || LAB_ACCELERATOR=tcg,thread=single LAB_COUNTED=yes
   plan list "$variant" "$build/tests" >"$work/expected"
   if [ "$kind" = mini ]; then
     plan mini "$variant" >"$work/plan"
@@ -109,7 +113,7 @@ run_variant() { # VARIANT
   fi
   rm -f "$work/results"
   truncate -s 16M "$work/results"
-  "$here/boot.sh" "$kernel" "$work/initrd" "root=/dev/vda rw systemd.show_status=false lab.variant=$variant $words" \
+  "$here/boot.sh" "$kernel" "$work/initrd" "root=/dev/vda rw systemd.show_status=false lab.variant=$variant ${LAB_ROUNDS:+lab.rounds=$LAB_ROUNDS} $words" \
     "${disks[@]}" "$work/results,snapshot=off" </dev/null >"$out/$variant.log" 2>&1 ||
     echo "lab: $variant: the machine did not power off by itself"
   python3 -B "$here/judge.py" "$variant" "$work/results" "$work/expected" "$(cat "$kernel/release")" "$mode" \
@@ -125,8 +129,10 @@ run_variant() { # VARIANT
 run() {
   local variant status ran='' worst=0
   local -a all
-  mapfile -t all < <(plan variants)
-  [ $# -gt 0 ] || set -- "${all[@]}"
+  mapfile -t all < <(plan names)
+  # shellcheck disable=SC2046 # names without spaces
+  [ $# -gt 0 ] || set -- $(plan variants)
+  wanted=("$@")
   for variant; do
     [[ " ${all[*]} " == *" $variant "* ]] || { echo "lab: no variant '$variant'; there are: ${all[*]}" >&2; exit 2; }
   done
@@ -148,6 +154,7 @@ run() {
 shell() {
   local suite flavour mode kind words disks=()
   read -r suite flavour mode kind words < <(plan show "$1")
+  wanted=("$1")
   [ "$kind" = full ] || { echo "lab: $1 has no shell: it holds nothing but the tests" >&2; exit 2; }
   prepare
   prepare_kernel "$suite" "$flavour"
@@ -159,7 +166,7 @@ shell() {
 
 case ${1:-} in
   shell) shell "${2:-unified}" ;;
-  names) plan variants ;;
+  names) plan names ;;
   -*) sed -n '3,6p' "$0" >&2; exit 2 ;;
   *) run "$@" ;;
 esac

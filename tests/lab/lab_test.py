@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "depmod", "cpio")
 PLAN = """#!/usr/bin/env python3
 import sys
-if sys.argv[1] == "variants":
+if sys.argv[1] in ("variants", "names"):
     print("mini", "mini-backports", "hybrid", sep="\\n")
 if sys.argv[1] == "show":
     suite = "late" if sys.argv[2] == "mini-backports" else "bookworm"

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 
 #include "launcher/sys/file.h"
 
@@ -21,10 +23,19 @@ void Must(bool done) {
   if (!done) std::abort();
 }
 
-bool EntersCall(pid_t pid) {
+// The number of the call that it is about to make; nothing where it comes from one.
+std::optional<uint64_t> EntersCall(pid_t pid) {
   struct __ptrace_syscall_info info = {};
-  return ::ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) > 0 &&
-         info.op == PTRACE_SYSCALL_INFO_ENTRY;
+  if (::ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) <= 0 ||
+      info.op != PTRACE_SYSCALL_INFO_ENTRY)
+    return std::nullopt;
+  return info.entry.nr;
+}
+
+std::string ProgramOf(pid_t pid) {
+  std::string name;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);
+  return name;
 }
 
 // The signal to go on with after a stop: the one being delivered, or none.
@@ -52,15 +63,27 @@ CallCount CountCalls(const std::function<void()>& become) {
   Must(::ptrace(PTRACE_SYSCALL, child, 0, 0) == 0);
   Must(::write(go.write_end.get(), "g", 1) == 1);
   CallCount count;
+  std::map<pid_t, std::string> programs;
   bool executed = false;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, __WALL)) > 0;) {
     if (!WIFSTOPPED(status)) {
       if (pid == child)
         count.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      programs.erase(pid);
       continue;
     }
-    executed = executed || status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8));
-    if (executed && WSTOPSIG(status) == kSyscallStop && EntersCall(pid)) ++count.calls;
+    const bool executes = status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8));
+    executed = executed || executes;
+    if (executes) ++count.programs;
+    const auto [program, is_new] = programs.try_emplace(pid);
+    if (is_new) ++count.processes;
+    if (is_new || executes) program->second = ProgramOf(pid);
+    std::optional<uint64_t> call;
+    if (executed && WSTOPSIG(status) == kSyscallStop) call = EntersCall(pid);
+    if (call) {
+      ++count.calls;
+      ++count.by_program[program->second][*call];
+    }
     // ignoring: it may have been killed meanwhile, then the next wait says so
     (void)::ptrace(PTRACE_SYSCALL, pid, 0, SignalOf(status));
   }

@@ -24,6 +24,9 @@ class Variant:
     mini: bool = False     # without systemd: only programs, run as root
     programs: tuple = ()
     checks: tuple = ()     # classes of unittest cases, as "module.Class"
+    files: tuple = ()      # of the built tests' directory, what the checks need of it
+    counted: bool = False  # an instruction takes a nanosecond of its time (QEMU's -icount), whatever the host is busy with
+    asked: bool = False    # run only where it is named
 
 
 _WITHOUT_ROOT = "-*.UserWithoutDirectoriesIsToldWhatToDo:*.RootNeedsNoPreparation"
@@ -116,4 +119,11 @@ VARIANTS = {
         boot="systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1",
         programs=_EVERYWHERE + (_PROBE,),
         checks=("test_attack.WholeSuite", "test_cells.Cells", "test_probe.V1Probe", "test_probe.V1Delegate")),
+    "starts": Variant(
+        "unified",
+        boot="tsc=reliable",  # it counts as the rest does
+        checks=("test_starts.Starts",),
+        files=("taskcell-bench", "taskcell-bench-floor"),
+        counted=True,
+        asked=True),
 }

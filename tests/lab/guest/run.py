@@ -2,11 +2,12 @@
 """Runs a variant's tests.
 
 run.py list VARIANT TESTS_DIR   on the host: the names of the tests that must come back, one a line
-run.py show VARIANT             on the host: its kernel's suite and flavour, the cgroup mode it must find, "mini" or "full",
-                                and the words of its kernel's command line
+run.py show VARIANT             on the host: its kernel's suite and flavour, the cgroup mode it must find, "mini", "full" or
+                                "counted" (a full one), and the words of its kernel's command line
 run.py mini VARIANT             on the host: a mini guest's /plan
-run.py variants                 on the host: the names of all variants
-run.py programs                 on the host: the GoogleTest programs they run
+run.py variants                 on the host: the names of the variants that a run of all has
+run.py names                    on the host: the names of all variants
+run.py programs VARIANT...      on the host: what of the built tests they need
 run.py run                      in the guest: runs them, writes a tar of results to the disk that is for them
 """
 
@@ -187,12 +188,17 @@ def main():
     if command == "run":
         run_in_guest()
     elif command == "variants":
+        print("\n".join(name for name, variant in VARIANTS.items() if not variant.asked))
+    elif command == "names":
         print("\n".join(VARIANTS))
     elif command == "programs":
-        print("\n".join(sorted({each.name for variant in VARIANTS.values() for each in variant.programs})))
+        variants = [VARIANTS[name] for name in arguments]
+        print("\n".join(sorted({name for variant in variants for name in
+                                (*(each.name for each in variant.programs), *variant.files)})))
     elif command == "show":
         variant = VARIANTS[arguments[0]]
-        print(variant.kernel, variant.flavour, variant.cgroup_mode, "mini" if variant.mini else "full", variant.boot)
+        kind = "mini" if variant.mini else "counted" if variant.counted else "full"
+        print(variant.kernel, variant.flavour, variant.cgroup_mode, kind, variant.boot)
     elif command == "mini":
         for each in VARIANTS[arguments[0]].programs:
             print(each.label, each.name, each.filter)
