@@ -118,9 +118,15 @@ void PrintGoals(const Started& launch, Clock clock, const std::vector<Goal>& goa
   std::printf("\ntaskcell-launch, rootfs, medians:\n");
   for (const Goal& goal : goals) {
     if (!goal.other.timing.failure.empty()) continue;
-    std::printf("  %s x %s (wanted: at most %.1f%s)\n",
+    if (clock == Clock::kInstructions)
+      std::printf("  instructions %s x;",
+                  Ratio(launch.timing.cpu_us, goal.other.timing.cpu_us).c_str());
+    if (clock != Clock::kTime)
+      std::printf(" system calls %s x; time, indicative (emulated):",
+                  RatioOfCalls(launch, goal.other).c_str());
+    std::printf(" %s x %s (wanted: at most %.1f)\n",
                 Ratio(launch.timing.wall_us, goal.other.timing.wall_us).c_str(), goal.name,
-                goal.most, clock == Clock::kTime ? "" : "; indicative (emulated)");
+                goal.most);
   }
 }
 
@@ -270,7 +276,7 @@ void BenchStarts(const Setting& setting) {
   else
     PrintEmulatedTable(rows, started, clock);
   const Started& launch = started[kLaunchRootfs];
-  PrintBreakdown(rows[kLaunchRootfs].contender, launch, setting.user);
+  PrintBreakdown(rows[kLaunchRootfs].contender, launch, clock, setting.user);
   PrintGoals(launch, clock,
              {{"the floor", started[kFloor], 1.7},
               {"bwrap --unshare-all", started[kBwrapRootfs], 1.1},

@@ -34,11 +34,6 @@ std::string Calls(const Started& started) {
   return started.calls ? Text(started.calls->calls) : "-";
 }
 
-std::string RatioOfCalls(const Started& of, const Started& to) {
-  if (!of.calls || !to.calls) return "-";
-  return Ratio({static_cast<double>(of.calls->calls)}, {static_cast<double>(to.calls->calls)});
-}
-
 bool PrintFailure(const StartRow& row, const Started& started, int columns) {
   if (started.timing.failure.empty()) return false;
   std::printf("| %s | not measured: %s |", row.contender.name.c_str(),
@@ -82,6 +77,11 @@ uint64_t Sum(const std::map<uint64_t, uint64_t>& calls) {
 }
 
 }  // namespace
+
+std::string RatioOfCalls(const Started& of, const Started& to) {
+  if (!of.calls || !to.calls) return "-";
+  return Ratio({static_cast<double>(of.calls->calls)}, {static_cast<double>(to.calls->calls)});
+}
 
 std::string Ratio(const std::vector<double>& of, const std::vector<double>& to) {
   char text[32];
@@ -145,7 +145,7 @@ void PrintEmulatedTable(const std::vector<StartRow>& rows, const std::vector<Sta
   }
 }
 
-void PrintBreakdown(const Contender& launch, const Started& started, Ids user) {
+void PrintBreakdown(const Contender& launch, const Started& started, Clock clock, Ids user) {
   if (!started.timing.failure.empty() || !started.calls) return;  // its row says why
   const test::CallCount& count = *started.calls;
   std::printf("\n| one launch, by the program that makes them | system calls | of these |\n");
@@ -155,6 +155,13 @@ void PrintBreakdown(const Contender& launch, const Started& started, Ids user) {
                 Frequent(calls).c_str());
   std::printf("\nProcesses: %u; programs executed: %u; page faults: %.0f; ", count.processes,
               count.programs, Percentile(started.timing.faults, 0.5));
+  const std::vector<double>& cpu_us = started.timing.cpu_us;
+  if (clock == Clock::kInstructions) {
+    const double least = Percentile(cpu_us, 0);
+    std::printf("instructions, the kernel's too: %.2f million, in every round within %.1f %%.\n",
+                least / kUsPerMs, (Percentile(cpu_us, 1) / least - 1) * 100);
+    return;
+  }
   std::optional<uint64_t> instructions = CountInstructions(launch, user);
   if (instructions)
     std::printf("instructions outside of the kernel: %s.\n", Text(*instructions).c_str());

@@ -40,9 +40,12 @@ void PrintEmulatedTable(const std::vector<StartRow>& rows, const std::vector<Sta
                         Clock clock);
 
 // What one launch is made of: the system calls of each program that ran, the most frequent by name,
-// and how many processes, programs, page faults and (where the processor has a counter that may be
-// used) instructions it took.
-void PrintBreakdown(const Contender& launch, const Started& started, Ids user);
+// and how many processes, programs, page faults and (by the clock, or where the processor has a
+// counter that may be used) instructions it took.
+void PrintBreakdown(const Contender& launch, const Started& started, Clock clock, Ids user);
+
+// The ratio of the system calls; "-" where one was not counted.
+std::string RatioOfCalls(const Started& of, const Started& to);
 
 // The ratio of the medians.
 std::string Ratio(const std::vector<double>& of, const std::vector<double>& to);
