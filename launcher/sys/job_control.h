@@ -11,8 +11,8 @@ namespace taskcell::sys {
 
 // What a parent of many processes needs: sessions and groups, signals to all, and reaping.
 
-// For a program that has just begun, and has no handlers yet: gives every signal that is ignored its
-// default action, and blocks SIGCHLD and SIGPIPE.
+// For a program that has just begun, and has no handlers yet: gives every signal that is ignored
+// its default action, and blocks SIGCHLD and SIGPIPE.
 Status TakeSignals();
 
 // Unblocks every signal: for a child, before its exec.
