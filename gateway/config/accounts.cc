@@ -189,8 +189,12 @@ bool IsPast(const std::string& expires_at) {
 
 Status ReadOauth(const TableReader& reader, SecretReader& secrets, Account& account) {
   TRY(ReadSecret(reader, secrets, account, {"oauth_token_enc"}, {"oauth_token"}, true));
-  if (const ConfigValue* expires = reader.Find("expires_at");
-      expires != nullptr && !expires->text.empty() && IsPast(expires->text))
+  const ConfigValue* expires = reader.Find("expires_at");
+  if (expires == nullptr) return Ok();
+  if (expires->type != ConfigValue::Type::kString && expires->type != ConfigValue::Type::kDateTime)
+    account.unavailable = Text("its expires_at is ", TypeName(expires->type),
+                               " and no RFC 3339 time", AtLine(*expires));
+  else if (!expires->text.empty() && IsPast(expires->text))
     account.unavailable = "it is past its expires_at, or that is no RFC 3339 time";
   return Ok();
 }

@@ -187,6 +187,30 @@ TEST_F(AccountsTest, OauthTokenMustNotBePlaintext) {
   EXPECT_EQ(FittingAccounts(accounts, codex).error().code, "no_account");
 }
 
+// What cannot be read as a time is no promise that the token lasts.
+TEST_F(AccountsTest, AnExpiryOfAnotherTypeMakesTheAccountUnusableByName) {
+  const Environment environment = {{"TOKEN", "sk-ant-oat01-x"}};
+  for (const auto& [value, type] : std::vector<std::pair<std::string, std::string>>{
+           {"4102444800", "an integer"},
+           {"4102444800.5", "a"},
+           {"true", "a boolean"},
+           {"[\"2099-01-01T00:00:00Z\"]", "an array"},
+           {"{ at = \"2099-01-01T00:00:00Z\" }", "a table"}}) {
+    const std::vector<Account> accounts =
+        Load(
+            "[account_loading]\ninherit_host_credentials = false\n"
+            "[[accounts]]\nid = \"odd\"\ntype = \"oauth\"\noauth_token = \"secret://env/TOKEN\"\n"
+            "expires_at = " +
+                value + "\n",
+            environment)
+            .value();
+    ASSERT_EQ(accounts.size(), 1U);
+    EXPECT_TRUE(accounts[0].unavailable.starts_with("its expires_at is " + type))
+        << value << ": " << accounts[0].unavailable;
+    EXPECT_EQ(FittingAccounts(accounts, Claude()).error().code, "no_account") << value;
+  }
+}
+
 TEST_F(AccountsTest, UnusableAccountIsPassedOverForTheNext) {
   std::vector<Account> accounts =
       Load(
