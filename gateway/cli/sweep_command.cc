@@ -20,7 +20,7 @@ void PutIds(JsonText& json, std::string_view key, const std::vector<std::string>
 std::string ListOf(const SweepReport& report, bool dry_run) {
   const char* removed = dry_run ? "would be removed" : "removed";
   std::string list;
-  if (report.never_ran) list += "no task ever ran in this home\n";
+  if (report.never_ran) list += "no cell was ever made in this home\n";
   for (const std::string& id : report.interrupted)
     list += Text("task ", id, dry_run ? ": was interrupted\n" : ": interrupted\n");
   for (const std::string& id : report.containers)

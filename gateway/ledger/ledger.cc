@@ -96,6 +96,26 @@ constexpr std::string_view kSelectAccounts =
     "SELECT id, fingerprint, cooling_until, cooling_because, errors, auth_failures, last_used FROM "
     "accounts";
 
+constexpr std::string_view kSelectRuns =
+    "SELECT id, task, engine, account, started_ms, deadline_ms, ended_ms FROM runs";
+
+Result<std::vector<RunRow>> ReadRuns(Statement& select) {
+  std::vector<RunRow> runs;
+  while (TRY(select.Step().With(kLedgerFile))) {
+    RunRow run;
+    int at = 0;
+    run.id = select.Text(at++);
+    run.task = select.Text(at++);
+    run.engine = select.Text(at++);
+    run.account = select.Text(at++);
+    run.started_ms = select.Integer(at++);
+    run.deadline_ms = select.Integer(at++);
+    run.ended_ms = select.Integer(at++);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
 Result<int64_t> Version(Database& database) {
   Statement version = TRY(database.Prepare("PRAGMA user_version"));
   TRY(version.Step());
@@ -264,23 +284,14 @@ Status Ledger::ForgetScriptRun(std::string_view id) {
 
 Result<std::vector<RunRow>> Ledger::Runs(std::string_view task) {
   Statement select =
-      TRY(database_.Prepare("SELECT id, task, engine, account, started_ms, deadline_ms, ended_ms "
-                            "FROM runs WHERE task = ? ORDER BY started_ms, rowid"));
-  select.Bind(task);
-  std::vector<RunRow> runs;
-  while (TRY(select.Step().With(kLedgerFile))) {
-    RunRow run;
-    int at = 0;
-    run.id = select.Text(at++);
-    run.task = select.Text(at++);
-    run.engine = select.Text(at++);
-    run.account = select.Text(at++);
-    run.started_ms = select.Integer(at++);
-    run.deadline_ms = select.Integer(at++);
-    run.ended_ms = select.Integer(at++);
-    runs.push_back(std::move(run));
-  }
-  return runs;
+      TRY(database_.Prepare(Text(kSelectRuns, " WHERE task = ? ORDER BY started_ms, rowid")));
+  return ReadRuns(select.Bind(task));
+}
+
+Result<std::vector<RunRow>> Ledger::UnendedRuns() {
+  Statement select =
+      TRY(database_.Prepare(Text(kSelectRuns, " WHERE ended_ms = 0 ORDER BY started_ms, rowid")));
+  return ReadRuns(select);
 }
 
 Result<bool> Ledger::HasRun(std::string_view id) {

@@ -84,7 +84,7 @@ inline constexpr int64_t kMaxWaitingTasks = 10000;
 // One cell made for a task, or for a script while that is there.
 struct RunRow {
   std::string id;    // the run id in the cell's name and labels
-  std::string task;  // empty: a script's
+  std::string task;  // empty: no task's (CellEntry)
   std::string engine;
   std::string account;
   int64_t started_ms = 0;
@@ -179,6 +179,10 @@ class Ledger {
   Status ForgetScriptRun(std::string_view id);
   // All cells made for a task, in order.
   Result<std::vector<RunRow>> Runs(std::string_view task);
+
+  // Those whose end was not entered, in order: of cells that are there, and of those whose process
+  // was killed.
+  Result<std::vector<RunRow>> UnendedRuns();
 
   // Whether a cell of that run id was ever made for this home.
   Result<bool> HasRun(std::string_view id);

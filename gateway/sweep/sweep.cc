@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -20,6 +21,7 @@ namespace taskcell::gateway {
 namespace {
 
 constexpr std::size_t kMaxRunDirectories = 100000;
+constexpr std::size_t kMaxFormerEngines = 8;  // that are asked in one sweep
 constexpr int64_t kMillis = 1000;
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
@@ -27,6 +29,7 @@ bool IsMadeOf(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
 }
 
+constexpr std::string_view kNativeEngine = "native";
 constexpr std::string_view kHex = "0123456789abcdef";
 constexpr std::string_view kLowercase = "abcdefghijklmnopqrstuvwxyz";
 constexpr std::string_view kAlphanumeric =
@@ -48,6 +51,20 @@ bool IsOverdue(const probe::ListedContainer& container, int64_t now_s) {
   std::optional<uint64_t> deadline = ParseUnsigned(container.deadline_label);
   return deadline.has_value() && now_s > kSweepGraceS &&
          *deadline < static_cast<uint64_t>(now_s - kSweepGraceS);
+}
+
+bool IsOverdue(const RunRow& run, int64_t now_s) {
+  return run.deadline_ms / kMillis < now_s - kSweepGraceS;
+}
+
+// The socket in what an engine calls itself ("docker at unix:///run/docker.sock (from ...)"); empty
+// where there is none.
+std::string SocketOf(std::string_view engine) {
+  constexpr std::string_view kScheme = " at unix://";
+  const std::size_t scheme = engine.find(kScheme);
+  if (scheme == std::string_view::npos) return "";
+  const std::string_view rest = engine.substr(scheme + kScheme.size());
+  return std::string(rest.substr(0, rest.find(" (from ")));
 }
 
 // The run id in a PartName; empty for any other name.
@@ -77,13 +94,13 @@ class Sweeper {
   }
 
   // Afterwards the run of every container that stays is in use. False: nothing may be removed.
-  Result<bool> Containers(const EngineContainers& engine) {
+  Result<bool> Containers(const EngineContainers& engine, bool is_former = false) {
     Result<std::vector<probe::ListedContainer>> listed = engine.list(home_.label);
     if (!listed.ok()) {
       report_.notes.push_back(listed.error().text);
       const bool answered = listed.error().kind == Kind::kViolation;
-      // Of interest only where something waits to be removed.
-      if (answered || !TRY(RunDirectories()).empty())
+      // Of interest only where something waits to be removed; a former engine may be gone for good.
+      if (answered || (!is_former && !TRY(RunDirectories()).empty()))
         Fail(answered ? "list_invalid" : "docker_unreachable");
       return false;
     }
@@ -95,6 +112,24 @@ class Sweeper {
     for (const probe::ListedContainer& container : listed.value())
       TRY(Container(engine, container));
     return true;
+  }
+
+  // The runs whose end the ledger does not have: of those that no engine shows any more it is
+  // entered. What an engine made that can't be listed is in use.
+  Status Runs(const EngineContainers* configured, const OpenEngine& former) {
+    if (!ledger_.has_value()) return Ok();
+    std::map<std::string, bool> listed;  // by socket
+    if (configured != nullptr) listed[configured->socket_path] = true;
+    for (const RunRow& run : TRY(ledger_->UnendedRuns())) {
+      if (run.engine != kNativeEngine && !TRY(IsListed(SocketOf(run.engine), former, listed))) {
+        in_use_.insert(run.id);
+      } else if (!options_.dry_run && !in_use_.contains(run.id) && IsOverdue(run, options_.now_s) &&
+                 !TRY(IsHeld(run.id))) {
+        TRY(run.task.empty() ? ledger_->ForgetScriptRun(run.id)
+                             : ledger_->FinishRun(run.id, options_.now_s * kMillis));
+      }
+    }
+    return Ok();
   }
 
   Status Directories() {
@@ -147,6 +182,19 @@ class Sweeper {
   }
 
  private:
+  // Whether it is known what is left at the engine of that socket.
+  Result<bool> IsListed(const std::string& socket, const OpenEngine& former,
+                        std::map<std::string, bool>& listed) {
+    if (auto known = listed.find(socket); known != listed.end()) return known->second;
+    const bool can_ask = !socket.empty() && former && listed.size() < kMaxFormerEngines;
+    const bool answered = can_ask && TRY(Containers(former(socket), true));
+    if (!answered)
+      report_.notes.push_back(Text("the engine at ", socket.empty() ? "an unknown place" : socket,
+                                   " made runs of this home and cannot be listed now, so their "
+                                   "run directories stay"));
+    return listed[socket] = answered;
+  }
+
   void Fail(std::string_view reason) { ++report_.failures[std::string(reason)]; }
 
   Status Container(const EngineContainers& engine, const probe::ListedContainer& container) {
@@ -234,19 +282,23 @@ bool IsRunId(std::string_view name) {
 }
 
 Result<SweepReport> Sweep(const Home& home, const EngineContainers* engine,
-                          const SweepOptions& options) {
+                          const SweepOptions& options, const OpenEngine& former) {
+  std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
   Result<UniqueFd> sandbox =
       sys::OpenAt2(home.fd.get(), "sandbox", kOpenDirectory, sys::kResolveBeneath);
-  if (!sandbox.ok() && sandbox.error().err == ENOENT) {
-    SweepReport report;
+  const bool never_ran = !sandbox.ok() && sandbox.error().err == ENOENT;
+  Sweeper sweeper(home, never_ran ? UniqueFd() : TRY(std::move(sandbox)), std::move(ledger),
+                  options);
+  TRY(sweeper.Tasks());  // of the host's too
+  if (never_ran) {
+    SweepReport report = sweeper.Finish();
     report.never_ran = true;
     return report;
   }
-  std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
-  Sweeper sweeper(home, TRY(std::move(sandbox)), std::move(ledger), options);
-  TRY(sweeper.Tasks());
   TRY(sweeper.Parts());
-  if (engine == nullptr || TRY(sweeper.Containers(*engine))) TRY(sweeper.Directories());
+  if (engine != nullptr && !TRY(sweeper.Containers(*engine))) return sweeper.Finish();
+  TRY(sweeper.Runs(engine, former));
+  TRY(sweeper.Directories());
   return sweeper.Finish();
 }
 

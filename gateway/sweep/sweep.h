@@ -19,9 +19,13 @@ inline constexpr std::size_t kMaxSweptContainers = 256;  // of one sweep; the re
 
 // The containers of an engine, as far as a sweep needs them.
 struct EngineContainers {
+  std::string socket_path;  // empty: not known
   std::function<Result<std::vector<probe::ListedContainer>>(const std::string& home_label)> list;
   std::function<Status(const std::string& id)> remove;
 };
+
+// Makes those of the engine at a socket, asking nothing.
+using OpenEngine = std::function<EngineContainers(const std::string& socket_path)>;
 
 struct SweepOptions {
   int64_t now_s = 0;     // unix time
@@ -30,7 +34,7 @@ struct SweepOptions {
 
 // What a sweep did, or with dry_run would do.
 struct SweepReport {
-  bool never_ran = false;                // this home has no <home>/sandbox: nothing was looked at
+  bool never_ran = false;                // this home has no <home>/sandbox: no engine was asked
   std::vector<std::string> containers;   // ids removed
   std::vector<std::string> directories;  // run ids whose directories were removed
   std::vector<std::string> interrupted;  // tasks whose process is gone
@@ -49,9 +53,11 @@ bool IsRunId(std::string_view name);
 // directory locked; run directories older than that which no container uses and no process holds
 // locked. A container counts only where its run stands in the ledger. Where the engine cannot be
 // listed, or a line of the listing makes no sense, nothing is removed at all. Tasks whose process
-// is gone become interrupted. Each kind of failure is written to the audit log, but with dry_run.
-// `engine` is nullptr for cells that no engine makes.
+// is gone become interrupted, also in a home without cells. Each kind of failure is written to the
+// audit log, but with dry_run. `engine` is nullptr for cells that no engine makes. Engines that are
+// not configured any more, but made runs whose end the ledger does not have, are asked by `former`;
+// the run directories of one that can't be listed stay, and a note says so.
 Result<SweepReport> Sweep(const Home& home, const EngineContainers* engine,
-                          const SweepOptions& options);
+                          const SweepOptions& options, const OpenEngine& former = {});
 
 }  // namespace taskcell::gateway

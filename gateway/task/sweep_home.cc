@@ -1,5 +1,8 @@
 #include "gateway/task/sweep_home.h"
 
+#include <memory>
+#include <utility>
+
 #include "gateway/config/taskcell_settings.h"
 #include "gateway/sweep/retention.h"
 #include "gateway/task/admission.h"
@@ -9,14 +12,20 @@
 namespace taskcell::gateway {
 namespace {
 
-EngineContainers ContainersOf(probe::EngineClient& client) {
+EngineContainers ContainersOf(probe::Endpoint endpoint) {
   EngineContainers engine;
-  engine.list = [&client](const std::string& label) -> Result<std::vector<probe::ListedContainer>> {
-    TRY(client.Negotiate());
-    return client.ListTasks(label);
+  engine.socket_path = endpoint.socket_path;
+  auto client = std::make_shared<probe::EngineClient>(std::move(endpoint));
+  engine.list = [client](const std::string& label) -> Result<std::vector<probe::ListedContainer>> {
+    TRY(client->Negotiate());
+    return client->ListTasks(label);
   };
-  engine.remove = [&client](const std::string& id) { return client.Remove(id); };
+  engine.remove = [client](const std::string& id) { return client->Remove(id); };
   return engine;
+}
+
+EngineContainers FormerEngine(const std::string& socket_path) {
+  return ContainersOf({socket_path, "the ledger", {}});
 }
 
 // An engine that cannot even be found is one that cannot be listed.
@@ -31,16 +40,15 @@ EngineContainers Unfound(const Error& error) {
 Result<SweepReport> SweepCells(const Home& home, const Result<TaskcellSettings>& settings,
                                const SweepOptions& options) {
   if (settings.ok() && settings->engine == EngineChoice::kNative)
-    return Sweep(home, nullptr, options);
+    return Sweep(home, nullptr, options, FormerEngine);
   Result<probe::Endpoint> endpoint =
       settings.ok() ? ChooseHostEndpoint(settings.value()) : settings.error();
   if (!endpoint.ok()) {
     const EngineContainers unfound = Unfound(endpoint.error());
     return Sweep(home, &unfound, options);
   }
-  probe::EngineClient client(std::move(endpoint).value());
-  const EngineContainers engine = ContainersOf(client);
-  return Sweep(home, &engine, options);
+  const EngineContainers engine = ContainersOf(std::move(endpoint).value());
+  return Sweep(home, &engine, options, FormerEngine);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 
 namespace taskcell::gateway {
 
-// Sweeps a home with the engine its configuration names; see Sweep.
+// Sweeps a home with the engine its configuration names, and with those it named before as far as
+// the ledger says where they are; see Sweep.
 Result<SweepReport> SweepHome(const Home& home, const SweepOptions& options);
 
 }  // namespace taskcell::gateway

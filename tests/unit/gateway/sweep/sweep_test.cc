@@ -27,6 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kNow = 2000000000;
+constexpr char kSocket[] = "/run/a test.sock";
+constexpr char kEngine[] =
+    "docker at unix:///run/a test.sock (from a test; DOCKER_HOST is set too)";
 using Ids = std::vector<std::string>;
 
 std::string RunId(char digit) { return std::string(32, digit); }
@@ -41,7 +44,7 @@ class SweepTest : public testing::Test {
     Ledger ledger = Open();
     ASSERT_TRUE(ledger.Start(Task("t1", OwnerOfThisProcess().value())).ok());
     for (char digit : std::string("abcdef"))
-      ASSERT_TRUE(ledger.StartRun({RunId(digit), "t1", "docker", "mine", 1, 2, 0}).ok());
+      ASSERT_TRUE(ledger.StartRun({RunId(digit), "t1", kEngine, "mine", 1, 2, 0}).ok());
   }
   void TearDown() override { fs::remove_all(path_); }
 
@@ -69,7 +72,12 @@ class SweepTest : public testing::Test {
     listed_.push_back({ContainerId(digit), state, run.empty() ? RunId(digit) : run, deadline});
   }
   SweepReport Run(bool dry_run = false) {
+    EngineContainers engine = Engine(kSocket);
+    return Sweep(home_, &engine, {kNow, dry_run}).value();
+  }
+  EngineContainers Engine(const std::string& socket) {
     EngineContainers engine;
+    engine.socket_path = socket;
     engine.list = [this](const std::string& label) -> Result<std::vector<probe::ListedContainer>> {
       ++lists_;
       EXPECT_EQ(label, home_.label);
@@ -81,7 +89,24 @@ class SweepTest : public testing::Test {
       removed_.push_back(id);
       return Ok();
     };
-    return Sweep(home_, &engine, {kNow, dry_run}).value();
+    return engine;
+  }
+  // With cells that no engine makes, or with another engine, than those of the ledger's runs.
+  SweepReport RunAfterAChange(const EngineContainers* now = nullptr) {
+    return Sweep(home_, now, {kNow, false},
+                 [this](const std::string& socket) {
+                   asked_.push_back(socket);
+                   return Engine(socket);
+                 })
+        .value();
+  }
+  // Of the ledger, sorted.
+  Ids UnendedRuns() {
+    Ids ids;
+    const std::vector<RunRow> runs = Open().UnendedRuns().value();
+    for (const RunRow& run : runs) ids.push_back(run.id);
+    std::sort(ids.begin(), ids.end());
+    return ids;
   }
   bool HasDirectory(const std::string& name) const {
     return fs::exists(path_ + "/sandbox/runs/" + name);
@@ -97,6 +122,7 @@ class SweepTest : public testing::Test {
   std::optional<Error> list_error_;
   std::string stubborn_;
   Ids removed_;
+  Ids asked_;  // former engines
   int lists_ = 0;
 };
 
@@ -104,6 +130,57 @@ TEST_F(SweepTest, AHomeThatNeverRanATaskIsLeftAloneAndNoEngineIsAsked) {
   fs::remove_all(path_ + "/sandbox");
   EXPECT_TRUE(Run().never_ran);
   EXPECT_EQ(lists_, 0);
+}
+
+// As after a task that ran on the host, and was killed with its client.
+TEST_F(SweepTest, ATaskOfTheHostIsInterruptedInAHomeThatHasNoCells) {
+  fs::remove_all(path_ + "/sandbox");
+  ASSERT_TRUE(Open().Start(Task("t2", "1 0 another-boot")).ok());
+  EXPECT_EQ(Run(true).interrupted, Ids{"t2"});
+  const SweepReport report = Run();
+  EXPECT_TRUE(report.never_ran);
+  EXPECT_EQ(report.interrupted, Ids{"t2"});
+  EXPECT_EQ(Open().Task("t2").value()->state, TaskState::kInterrupted);
+  EXPECT_EQ(lists_, 0);
+}
+
+TEST_F(SweepTest, AnEngineThatIsNotConfiguredAnyMoreIsSweptToo) {
+  const EngineContainers other = Engine("/run/another.sock");
+  for (const EngineContainers* now : {static_cast<const EngineContainers*>(nullptr), &other}) {
+    listed_.clear();
+    removed_.clear();
+    asked_.clear();
+    Container('a', "exited", "");
+    Container('b', "running", "");
+    for (char digit : std::string("ab")) Directory(RunId(digit), 10000);
+    ASSERT_FALSE(UnendedRuns().empty());
+    const SweepReport report = RunAfterAChange(now);
+    EXPECT_EQ(asked_, Ids{kSocket}) << "once";
+    EXPECT_NE(std::find(removed_.begin(), removed_.end(), ContainerId('a')), removed_.end());
+    EXPECT_EQ(report.directories, Ids{RunId('a')});
+    EXPECT_TRUE(HasDirectory(RunId('b')));
+    EXPECT_EQ(UnendedRuns(), Ids{RunId('b')}) << "the others are gone from every engine";
+  }
+}
+
+TEST_F(SweepTest, WhatAFormerEngineMadeStaysWhileThatCannotBeListed) {
+  ASSERT_TRUE(Open().StartRun({RunId('0'), "t1", "native", "mine", 1, 2, 0}).ok());
+  for (char digit : std::string("a01")) Directory(RunId(digit), 10000);
+  list_error_ = Error(Kind::kSystem, "connection refused");
+  SweepReport report = RunAfterAChange();
+  EXPECT_EQ(report.directories, (Ids{RunId('0'), RunId('1')})) << "no run of that engine";
+  EXPECT_TRUE(HasDirectory(RunId('a')));
+  EXPECT_TRUE(report.failures.empty()) << "it may be gone for good";
+  ASSERT_EQ(report.notes.size(), 2U);
+  EXPECT_NE(report.notes[1].find("the engine at /run/a test.sock made runs"), std::string::npos);
+  EXPECT_EQ(UnendedRuns().size(), 6U);
+  list_error_.reset();
+  report = RunAfterAChange();
+  EXPECT_EQ(report.directories, Ids{RunId('a')});
+  EXPECT_TRUE(UnendedRuns().empty());
+  asked_.clear();
+  EXPECT_TRUE(RunAfterAChange().notes.empty());
+  EXPECT_TRUE(asked_.empty()) << "nothing of it is left";
 }
 
 TEST_F(SweepTest, ContainersThatAreOverGoAndOthersStay) {
@@ -237,7 +314,7 @@ TEST_F(SweepTest, AtMostSoManyContainersGoAtOnceAndTheRestIsInUse) {
   for (std::size_t i = 0; i <= kMaxSweptContainers; ++i) {
     const std::string tail = {kDigits[(i >> 8U) & 15U], kDigits[(i >> 4U) & 15U], kDigits[i & 15U]};
     const std::string run = std::string(29, '0') + tail;
-    ASSERT_TRUE(ledger.StartRun({run, "t1", "docker", "mine", 1, 2, 0}).ok());
+    ASSERT_TRUE(ledger.StartRun({run, "t1", kEngine, "mine", 1, 2, 0}).ok());
     listed_.push_back({std::string(61, '0') + tail, "exited", run, ""});
   }
   const std::string last = listed_.back().run_label;
@@ -248,7 +325,7 @@ TEST_F(SweepTest, AtMostSoManyContainersGoAtOnceAndTheRestIsInUse) {
 }
 
 TEST_F(SweepTest, WhatAScriptsCallerLeftGoesLikeATasks) {
-  ASSERT_TRUE(Open().StartRun({RunId('0'), "", "docker", "", 1, 2, 0}).ok());
+  ASSERT_TRUE(Open().StartRun({RunId('0'), "", kEngine, "", 1, 2, 0}).ok());
   Container('0', "running", std::to_string(kNow - 601));
   Directory(RunId('0'), 10000);
   const SweepReport report = Run();
