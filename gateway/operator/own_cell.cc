@@ -8,7 +8,7 @@
 #include "gateway/task/admission.h"
 #include "gateway/task/cancel.h"
 #include "gateway/task/cell_entry.h"
-#include "gateway/task/refused_limit.h"
+#include "gateway/task/engine_fault.h"
 #include "gateway/task/verify_cell.h"
 #include "launcher/base/text.h"
 

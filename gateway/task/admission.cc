@@ -10,6 +10,7 @@
 #include "gateway/egress/routes.h"
 #include "gateway/runtimes/plan_job.h"
 #include "gateway/task/account_choice.h"
+#include "gateway/task/engine_fault.h"
 #include "gateway/task/platform.h"
 #include "launcher/base/text.h"
 
@@ -123,7 +124,8 @@ Status CheckTimeout(const AgentConfig& agent) {
 
 Status CheckImage(Admission& admission) {
   if (admission.engine->kind() == cell::Engine::kNative) return Ok();
-  TRY(admission.engine->CheckImage(admission.settings.image));
+  Result<probe::ImageFacts> image = admission.engine->CheckImage(admission.settings.image);
+  if (!image.ok()) return NameMissingImage(std::move(image).error(), admission.settings.image);
   return Ok();
 }
 
@@ -241,6 +243,42 @@ Result<Admission> AdmitBy(const ConfigValue& config, const Home& home, const Age
 }
 
 }  // namespace
+
+std::vector<AgentFault> FindAgentFaults(const SandboxSettings& settings,
+                                        const TaskcellSettings& own_settings,
+                                        const AgentConfig& agent, const Environment& environment) {
+  std::vector<AgentFault> faults;
+  auto keep = [&faults](std::string_view table, std::string_view key, const Status& checked) {
+    if (!checked.ok()) faults.push_back({table, key, checked.error()});
+    return checked.ok();
+  };
+  auto found = [](const auto& result) { return result.ok() ? Ok() : Status(result.error()); };
+  Admission admission;
+  admission.settings = settings;
+  admission.own_settings = own_settings;
+  const bool in_cell = agent.sandbox_enabled;
+  const Result<Runtime> runtime =
+      in_cell ? ParseRuntime(agent.provider) : ParseHostRuntime(agent.provider);
+  const bool has_runtime = keep("runtime", "provider", found(runtime));
+  keep("container", "timeout_ms", CheckTimeout(agent));
+  if (has_runtime) admission.runtime = runtime.value();
+  if (in_cell) keep("container", "network_access", CheckNetwork(agent));
+  if (in_cell && LowerLimits(agent.limits, admission.settings).ok())
+    keep("taskcell.limits", "pids", CheckPids(admission.settings));
+  if (!has_runtime) return faults;
+  if (!in_cell) {
+    keep("model", "preferred", ChooseModel(agent.model, admission));
+    return faults;
+  }
+  if (keep("taskcell", "allow_hosts", ChooseTunnels(agent, admission)) &&
+      keep("model", "preferred", ChooseModel(agent.model, admission)))
+    keep("model", "preferred", CheckProvider(environment, agent.model, admission));
+  Result<Uplink> uplink = ReadUplink(own_settings);
+  if (!uplink.ok()) return faults;  // a matter of config.toml
+  admission.uplink = std::move(uplink).value();
+  keep("taskcell", "allow_hosts", CheckTunnels(admission));
+  return faults;
+}
 
 Result<Admission> AdmitCell(const Home& home, const AgentConfig& agent,
                             Surroundings& surroundings) {

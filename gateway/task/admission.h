@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gateway/config/account_wish.h"
@@ -66,6 +67,20 @@ Result<Admission> Admit(const Home& home, const AgentConfig& agent, Surroundings
 // The same without an account: whether a cell of the agent may be made that nothing pays for, in
 // which no provider is asked.
 Result<Admission> AdmitCell(const Home& home, const AgentConfig& agent, Surroundings& surroundings);
+
+// A setting for which an agent's tasks are refused whatever the host is like, and where it stands
+// in agent.toml.
+struct AgentFault {
+  std::string_view table;
+  std::string_view key;
+  Error error;
+};
+
+// All of them, by the very checks of Admit, or of the host's runner where the agent's switch is
+// off. What limits the agent asks to lower is not among them. Pure.
+std::vector<AgentFault> FindAgentFaults(const SandboxSettings& settings,
+                                        const TaskcellSettings& own_settings,
+                                        const AgentConfig& agent, const Environment& environment);
 
 // The accounts that fit `wish`, in the order in which they are to be tried; those that rest are
 // left out. Error codes no_account, invalid_config, workspace_failed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gateway/task/public_text.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -87,8 +88,8 @@ int ExitStatus(std::string_view code) {
 TaskAnswer AnswerFor(const Error& error) {
   TaskAnswer answer;
   answer.code = error.code.empty() ? "internal_error" : std::string(error.code);
-  answer.message = OneLine(Framed(answer.code, error.text), kMaxMessageBytes);
-  answer.detail = OneLine(error.text, kMaxDetailBytes);
+  answer.message = OneLine(Framed(answer.code, PublicText(error)), kMaxMessageBytes);
+  answer.detail = OneLine(Redact(error.text, ""), kMaxDetailBytes);
   return answer;
 }
 

@@ -44,7 +44,8 @@ std::string_view OutcomeWord(std::string_view code);
 int ExitStatus(std::string_view code);
 
 // The answer for an Error of admission, set-up or verification: its code (internal_error where it
-// has none) and the guide's message around its text.
+// has none), the guide's message around what may be told of it (PublicText), and its whole text as
+// the detail.
 TaskAnswer AnswerFor(const Error& error);
 
 // The answer for a task that ran, as its evidence was judged.

@@ -14,7 +14,7 @@ namespace taskcell::gateway {
 // What became of a task that was to run in a cell.
 struct CellTask {
   TaskAnswer answer;
-  bool cell_made = false;            // one of its own, however it turned out
+  bool cell_made = false;            // one of its own, or one may have been; however it turned out
   std::optional<TaskRecord> record;  // nullopt: it was not admitted; not ended yet
 };
 

@@ -83,7 +83,7 @@ class Dispatch {
       return NotRun("cell_required",
                     Text("the task was not run: ", why,
                          ", so it would run on the host, and --require-cell was given"));
-    TaskAnswer answer = RunHostTask(home_, agent_, request_, surroundings_, begun_, false, record_);
+    TaskAnswer answer = RunHostTask(home_, agent_, request_, surroundings_, begun_, {}, record_);
     if (answer.ran_on_host)
       answer.warnings.push_back(Text("the task ran on the host, without isolation: ", why));
     return answer;
@@ -154,17 +154,17 @@ class Dispatch {
           "when_unavailable = \"run_unsandboxed\" does not apply, the task was not run: ", why));
       return std::move(refusal);
     };
-    if (cell_made) return stay("a cell of its own was made");
+    if (cell_made) return stay("a cell of its own was made, or may have been");
     if (request_.require_cell) return stay("--require-cell was given");
     if (!request_.inputs.empty()) return stay("there is no /input on the host");
     if (!told.ok()) return stay("the audit log cannot be written");
-    Status bypassed = Audit(home_, agent_.config.name, "task_sandbox_bypassed",
-                            {{"reason", refusal.code}, {"runtime", runtime_}});
-    if (!bypassed.ok()) {
-      refusal.warnings.push_back(bypassed.error().text);
-      return stay("the audit log cannot be written");
-    }
-    TaskAnswer answer = RunHostTask(home_, agent_, request_, surroundings_, begun_, true, record_);
+    auto note_bypass = [&] {
+      return Audit(home_, agent_.config.name, "task_sandbox_bypassed",
+                   {{"reason", refusal.code}, {"runtime", runtime_}});
+    };
+    TaskAnswer answer =
+        RunHostTask(home_, agent_, request_, surroundings_, begun_, note_bypass, record_);
+    if (!answer.ran_on_host) return stay(answer.message);
     answer.warnings.push_back(
         Text("the task ran on the host, without isolation, by "
              "when_unavailable = \"run_unsandboxed\": ",

@@ -223,8 +223,10 @@ TaskAnswer RunAdmitted(const HostCourse& course) {
 }  // namespace
 
 TaskAnswer RunHostTask(const Home& home, const Agent& agent, const TaskRequest& request,
-                       Surroundings& surroundings, Clock::time_point begun, bool bypassed,
+                       Surroundings& surroundings, Clock::time_point begun,
+                       const std::function<Status()>& note_bypass,
                        std::optional<TaskRecord>& record) {
+  const bool bypassed = static_cast<bool>(note_bypass);
   TaskAnswer answer;
   std::vector<std::string> warnings;
   Result<HostAdmission> admission =
@@ -243,6 +245,8 @@ TaskAnswer RunHostTask(const Home& home, const Agent& agent, const TaskRequest& 
     answer = Failed(admission.error(), surroundings);
   } else if (!system.ok()) {
     answer = Failed(system.error(), surroundings);
+  } else if (Status noted = bypassed && record.has_value() ? note_bypass() : Ok(); !noted.ok()) {
+    answer = Failed(noted.error(), surroundings);
   } else if (record.has_value()) {
     if (surroundings.report_progress)
       surroundings.report_progress("the task runs on the host, without isolation");

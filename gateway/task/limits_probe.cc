@@ -1,12 +1,12 @@
 #include "gateway/task/limits_probe.h"
 
-#include <cerrno>
 #include <chrono>
 #include <mutex>
 
 #include "gateway/task/cancel.h"
+#include "gateway/task/cell_entry.h"
+#include "gateway/task/engine_fault.h"
 #include "gateway/task/plan_task.h"
-#include "gateway/task/refused_limit.h"
 #include "gateway/task/run_directory.h"
 #include "launcher/base/text.h"
 #include "launcher/cell/compare.h"
@@ -31,12 +31,6 @@ Error Explain(Error error) {
     error.text += kRemedy;
     return error;
   }
-  if (error.err == ETIMEDOUT && error.code == "cell_mismatch")
-    return Error(Kind::kUnsupported,
-                 Text("the engine can't share a socket with this host: the check container runs, "
-                      "but its first process never came to the gate (",
-                      error.text, ")"))
-        .Coded("docker_unreachable");
   for (std::string_view own : {"docker_unreachable", "image_missing", "workspace_failed",
                                "container_refused", "engine_unsupported", "stopped"})
     if (error.code == own) return error;
@@ -88,13 +82,19 @@ Status Prove(const Home& home, probe::CellEngine& engine, const SandboxSettings&
   places.launch_program = programs.launch;
   Status proven = Ok();
   const cell::Limits limits = plan.limits;
-  Result<std::unique_ptr<probe::RunningCell>> cell = engine.Make(std::move(plan), places);
+  Result<CellEntry> entry = CellEntry::Make(home, engine, plan);
+  Result<std::unique_ptr<probe::RunningCell>> cell =
+      entry.ok() ? engine.Make(std::move(plan), places) : entry.error();
   if (cell.ok()) {
     proven = Attest(*cell.value(), engine.kind(), cancel_fd);
     Status removed = cell.value()->Remove();
+    if (removed.ok()) removed = entry->Forget();
     if (proven.ok()) proven = std::move(removed);
   } else {
-    proven = NameRefusedLimit(std::move(cell).error(), limits);
+    Status forgotten = entry.ok() ? entry->ForgetRefused(cell.error()) : Ok();
+    Error error = NameEngineFault(std::move(cell).error(), engine, limits, settings.image);
+    if (!forgotten.ok()) error.text += Text("; and ", forgotten.error().text);
+    proven = std::move(error);
   }
   Status removed = directory.Remove();
   directory.RemoveEmptyParents();

@@ -16,11 +16,11 @@
 #include "gateway/task/budget.h"
 #include "gateway/task/cancel.h"
 #include "gateway/task/cell_task.h"
+#include "gateway/task/engine_fault.h"
 #include "gateway/task/evidence_differences.h"
 #include "gateway/task/evidence_text.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
-#include "gateway/task/refused_limit.h"
 #include "gateway/task/renew_payer.h"
 #include "gateway/task/run_job.h"
 #include "gateway/task/stream_sink.h"
@@ -132,7 +132,8 @@ Result<std::unique_ptr<probe::RunningCell>> MakeCell(const Admission& admission,
                                                      const probe::CellPlaces& places) {
   Result<std::unique_ptr<probe::RunningCell>> cell = admission.engine->Make(plan, places);
   if (cell.ok()) return cell;
-  Error error = NameRefusedLimit(std::move(cell).error(), plan.limits);
+  Error error =
+      NameEngineFault(std::move(cell).error(), *admission.engine, plan.limits, plan.root_source);
   return error.code == "container_start_failed" ? std::move(error).Coded("container_create_failed")
                                                 : std::move(error);
 }
@@ -155,12 +156,11 @@ Result<CellOutcome> RunInCell(const Home& home, const Agent& agent, const Admiss
   const SecretText secret = payer.route.credential.secret;
   TRY(CheckGoOn(surroundings, agent.config.timeout_ms, deadline));
   Progress(surroundings, Text("making a cell (", admission.engine->Name(), ")"));
-  probe::CellPlaces places;
-  places.run_directory = task.directory.path();
-  places.init_program = surroundings.programs.init;
-  places.launch_program = surroundings.programs.launch;
-  std::unique_ptr<probe::RunningCell> cell = TRY(MakeCell(admission, task.plan, places));
-  cell_made = true;
+  const probe::CellPlaces places{task.directory.path(), surroundings.programs.init,
+                                 surroundings.programs.launch};
+  Result<std::unique_ptr<probe::RunningCell>> made = MakeCell(admission, task.plan, places);
+  cell_made = cell_made || made.ok() || admission.engine->MayHaveMade();
+  std::unique_ptr<probe::RunningCell> cell = TRY(std::move(made));
   auto run = [&]() -> Result<Evidence> {
     for (const std::string& warning : cell->warnings())
       receipt.warnings.push_back(Text("the engine warned: ", Printable(warning)));

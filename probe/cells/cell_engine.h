@@ -129,6 +129,10 @@ class CellEngine {
   // error nothing is left behind, or the text says what is.
   virtual Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan,
                                                     const CellPlaces& places) = 0;
+
+  // Whether a cell of the last Make may have existed, however that ended: a daemon was asked for
+  // one and did not clearly refuse it. Of one that our launcher did not set up nothing ever ran.
+  virtual bool MayHaveMade() const { return false; }
 };
 
 }  // namespace taskcell::probe

@@ -14,8 +14,9 @@ constexpr uint64_t kMostIds = 65535;
 
 Status RefuseRootIds(uint32_t own_uid, uint32_t own_gid) {
   if (own_uid != 0 && own_gid != 0) return Ok();
-  return Error(Kind::kDenied, Text("sandbox container refused: the gateway runs as root (uid ",
-                                   own_uid, ", gid ", own_gid, "); run it as a normal user"))
+  return Error(Kind::kDenied,
+               Text("sandbox container refused: the gateway runs as root (uid or gid 0): uid ",
+                    own_uid, ", gid ", own_gid, "; run it as a normal user"))
       .Coded("container_refused");
 }
 

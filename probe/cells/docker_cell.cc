@@ -90,7 +90,7 @@ Result<std::unique_ptr<RunningCell>> DockerCell::Make(std::shared_ptr<EngineClie
 }
 
 Status DockerCell::StandAtGate(const ImageFacts& image, const Terms& terms) {
-  TRY(Create(image, terms.podman));
+  TRY(Create(image, terms));
   if (terms.check_reported) TRY(CheckReported());
   TRY(client_->Start(container_));
   const Clock::time_point deadline = Clock::now() + kGateTimeout;
@@ -103,11 +103,12 @@ DockerCell::~DockerCell() {
   (void)Remove();  // ignoring: the engine removes it by itself, and the sweep what is left
 }
 
-Status DockerCell::Create(const ImageFacts& image, bool podman) {
+Status DockerCell::Create(const ImageFacts& image, const Terms& terms) {
   container_ = ContainerName(plan_.run_id);
   maybe_not_ours_ = true;
   auto created =
-      client_->Create({image.id, InitCommand(plan_), image.environment_names, plan_, podman});
+      client_->Create({image.id, InitCommand(plan_), image.environment_names, plan_, terms.podman});
+  if (terms.may_exist != nullptr) *terms.may_exist = true;
   if (!created.ok()) {
     Error error = std::move(created).error();
     if (error.code.empty()) error.code = "container_refused";
@@ -115,7 +116,9 @@ Status DockerCell::Create(const ImageFacts& image, bool podman) {
     // clear refusal means there is none of ours: one of that name would be another's.
     bool unclear = error.code == "docker_unreachable" || error.code == "stopped" ||
                    error.kind == Kind::kViolation;
-    if (!unclear) container_.clear();
+    if (unclear) return error;
+    container_.clear();
+    if (terms.may_exist != nullptr) *terms.may_exist = false;
     return error;
   }
   container_ = created->id;

@@ -18,6 +18,8 @@ class DockerCell final : public RunningCell {
     bool check_reported = false;  // a container that the engine itself says has other limits than
                                   // asked is not started (resource_limits_unenforced)
     int cancel_fd = -1;           // readable, or its other end gone: given up (stopped)
+    bool* may_exist = nullptr;    // set where the engine was asked for a container and did not
+                                  // clearly refuse one, whatever becomes of it
   };
 
   // Brings init and the gate in, creates, starts, and waits for PID 1 at the gate.
@@ -46,7 +48,7 @@ class DockerCell final : public RunningCell {
         gate_directory_(std::move(gate_directory)) {}
 
   Status StandAtGate(const ImageFacts& image, const Terms& terms);
-  Status Create(const ImageFacts& image, bool podman);
+  Status Create(const ImageFacts& image, const Terms& terms);
   Status CheckReported();
   Status FindFirstProcess(Clock::time_point deadline);
   Error NotHere(Clock::time_point deadline);

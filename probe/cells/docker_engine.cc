@@ -84,11 +84,33 @@ Status DockerEngine::CheckFlavour() const {
 }
 
 Result<ImageFacts> DockerEngine::CheckImage(const std::string& image) {
-  ImageAnswer answer = TRY(client_->InspectImage(image));
+  Result<ImageAnswer> found = client_->InspectImage(image);
+  if (!found.ok() && found.error().code == "image_missing" && info_.rootless) {
+    Error error = std::move(found).error();
+    error.text += Text("; ", kOtherStore, WhatRootHas(image),
+                       ": pull it as this user, by `taskcell "
+                       "image pull` or by `docker pull` with this socket in DOCKER_HOST");
+    return error;
+  }
+  ImageAnswer answer = TRY(std::move(found));
   checked_image_ = image;
   image_ = ImageFacts{answer.id,      answer.architecture,      answer.user,
                       answer.volumes, answer.environment_names, answer.digests};
   return image_;
+}
+
+// Says nothing where there is no such engine, or it may not be asked.
+std::string DockerEngine::WhatRootHas(const std::string& image) const {
+  for (const std::string& socket : root_sockets_) {
+    if (socket == client_->endpoint().socket_path) continue;
+    EngineClient root(Endpoint{socket, "root's engine", {}});
+    root.CancelOn(cancel_fd_);
+    const Result<ImageAnswer> found = root.InspectImage(image);
+    if (found.ok()) return Text(" (the image is there, at ", root.endpoint().Url(), ")");
+    if (found.error().code == "image_missing")
+      return Text(" (the image is not there either, at ", root.endpoint().Url(), ")");
+  }
+  return "";
 }
 
 std::string DockerEngine::Identity() const {
@@ -103,6 +125,7 @@ Result<CellIds> DockerEngine::ChooseIds(const std::string& run_id) {
 
 Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
                                                         const CellPlaces& places) {
+  may_have_made_ = false;
   client_->CancelOn(cancel_fd_);
   TRY(RefuseRootIds(plan.uid, plan.gid));
   if (checked_image_.empty() || plan.root_source != checked_image_)
@@ -117,6 +140,7 @@ Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,
   terms.podman = info_.podman;
   terms.check_reported = info_.rootless && report_ == Report::kChecked;
   terms.cancel_fd = cancel_fd_;
+  terms.may_exist = &may_have_made_;
   Result<std::unique_ptr<RunningCell>> made =
       DockerCell::Make(client_, image_, std::move(plan), places, terms);
   if (made.ok()) return made;

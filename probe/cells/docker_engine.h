@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "probe/cells/cell_engine.h"
 #include "probe/engine/client.h"
@@ -15,6 +17,9 @@ inline constexpr char kInitMount[] = "/run/taskcell/init";
 
 // How long the cell's PID 1 may take from the start to the gate.
 inline constexpr std::chrono::milliseconds kGateTimeout{10000};
+
+// In the text of image_missing where the engine runs rootless.
+inline constexpr char kOtherStore[] = "it runs rootless, and root's store of images is another one";
 
 // Cells made through the socket of a Docker daemon, or of a Podman service, which speaks the same.
 class DockerEngine : public CellEngine {
@@ -43,6 +48,10 @@ class DockerEngine : public CellEngine {
     client_->CancelOn(fd);
   }
 
+  // The sockets at which root's engine is asked, where it may be, whether it has an image that a
+  // rootless one has not.
+  void AskRootAt(std::vector<std::string> sockets) { root_sockets_ = std::move(sockets); }
+
   // Podman only once CheckReachable has heard that it is.
   cell::Engine kind() const override {
     return info_.podman ? cell::Engine::kPodman : cell::Engine::kDocker;
@@ -56,6 +65,8 @@ class DockerEngine : public CellEngine {
   Result<CellIds> ChooseIds(const std::string& run_id) override;
   Result<std::unique_ptr<RunningCell>> Make(cell::CellPlan plan, const CellPlaces& places) override;
 
+  bool MayHaveMade() const override { return may_have_made_; }
+
   // The engine's own words about itself, once CheckReachable succeeded.
   const EngineInfo& info() const { return info_; }
 
@@ -63,6 +74,7 @@ class DockerEngine : public CellEngine {
   Status Ask();
   Status CheckFlavour() const;
   Status CheckListing();
+  std::string WhatRootHas(const std::string& image) const;
 
   int cancel_fd_ = -1;
   std::shared_ptr<EngineClient> client_;
@@ -71,6 +83,8 @@ class DockerEngine : public CellEngine {
   EngineInfo info_;
   std::string checked_image_;
   ImageFacts image_;
+  bool may_have_made_ = false;
+  std::vector<std::string> root_sockets_ = {kDefaultEngineSocket, "/run/podman/podman.sock"};
 };
 
 }  // namespace taskcell::probe

@@ -96,8 +96,11 @@ TEST_F(GatewayDiskTest, WhatCannotBeKeptIsNotTakenInAndTheNextIs) {
   } while (refused.status == 0 && ++taken < 50);
   EXPECT_EQ(refused.status, 1);
   EXPECT_EQ(refused.out, "");
-  EXPECT_NE(refused.err.find("workspace_failed: taskcell.db: database or disk is full"),
+  EXPECT_NE(refused.err.find("workspace_failed: the sandbox workspace could not be created; there "
+                             "is no room on the disk"),
             std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("detail: taskcell.db: database or disk is full"), std::string::npos)
       << refused.err;
   EXPECT_EQ(Tasks().size(), taken);
   MakeRoom();

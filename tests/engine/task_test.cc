@@ -273,8 +273,12 @@ TEST_F(TaskTest, AValueTheRealEngineRefusesIsNamedByItsKey) {
     const Outcome run = RunTask(provider.Url("/v1"), {"--json"});
     const Json answer = Json::parse(run.out, nullptr, false);
     EXPECT_EQ(answer["code"], "container_create_failed") << run.out << run.err;
-    EXPECT_EQ(answer["message"].get<std::string>().find("[container.sandbox] " + key), 0U)
+    EXPECT_NE(answer["message"].get<std::string>().find("; [container.sandbox] " + key),
+              std::string::npos)
         << answer["message"];
+    EXPECT_EQ(answer["delegation_reply"].get<std::string>().find("HTTP"), std::string::npos);
+    EXPECT_NE(answer["detail"].get<std::string>().find("HTTP 400"), std::string::npos)
+        << answer["detail"];
   }
   EXPECT_TRUE(provider.Log().empty());
 }

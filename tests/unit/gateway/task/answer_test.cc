@@ -26,10 +26,10 @@ TEST(AnswerTest, RefusalHasTheGuidesForm) {
 }
 
 TEST(AnswerTest, FailureHasTheGuidesForm) {
-  TaskAnswer answer = AnswerFor(Error(Kind::kViolation, "why").Coded("cell_mismatch"));
+  TaskAnswer answer = AnswerFor(Error(Kind::kViolation, "why").Coded("tool_violation"));
   EXPECT_EQ(answer.message, "why");
   EXPECT_EQ(DelegationReply(answer),
-            "⚠️ 子任務失敗（任務沙箱，cell_mismatch）：why");
+            "⚠️ 子任務失敗（任務沙箱，tool_violation）：why");
   EXPECT_EQ(AnswerFor(Error(Kind::kInternal, "x")).code, "internal_error");
 }
 

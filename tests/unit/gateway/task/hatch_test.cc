@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "launcher/sys/socket.h"
 #include "tests/unit/gateway/task/host_fixture.h"
 #include "tests/unit/gateway/task/waiting_cell.h"
@@ -24,6 +26,9 @@ class HatchTest : public HostTaskTest {
     state_.code = "";
     state_.rootless = false;
     state_.make_cell = {};
+    state_.make_error.reset();
+    state_.may_have_made = false;
+    state_.kind = cell::Engine::kDocker;
     surroundings_.effective_uid = 1500;
     surroundings_.environment["ANTHROPIC_API_KEY"] = "sk-ant-api03-test";
     surroundings_.environment["GEMINI_API_KEY"] = "AIza-test-000";
@@ -51,7 +56,6 @@ TEST_F(HatchTest, EveryRefusalBeforeTheTasksOwnCellIsBypassedWithBothEvents) {
          state_.rootless = true;
          engine("make", "resource_limits_unenforced");
        }},
-      {"resource_limits_unenforced", [&] { engine("make", "resource_limits_unenforced"); }},
       {"no_account", [&] { surroundings_.environment.erase("ANTHROPIC_API_KEY"); }},
   };
   for (const auto& [code, make] : rows) {
@@ -71,13 +75,30 @@ TEST_F(HatchTest, EveryRefusalBeforeTheTasksOwnCellIsBypassedWithBothEvents) {
   }
 }
 
-// Every runtime that has a program runs in a cell; what is none is none on the host either.
-TEST_F(HatchTest, ARuntimeNobodyKnowsIsRefusedOnTheHostAsWell) {
-  Reset();
-  Agent("a1", "[runtime]\nprovider = \"kiro\"\n");
-  const TaskAnswer answer = Run();
-  EXPECT_EQ(answer.code, "unsupported_runtime") << answer.message;
-  EXPECT_FALSE(answer.reply.has_value());
+// The audit log claims no run on the host that never was.
+TEST_F(HatchTest, WhatTheHostCannotRunEitherIsNotBypassed) {
+  struct Row {
+    const char* agent;
+    const char* code;
+    const char* why;
+  };
+  for (const Row& row :
+       {Row{"[runtime]\nprovider = \"kiro\"\n", "unsupported_runtime", "has no program"},
+        Row{"[runtime]\nprovider = \"openai_compat\"\n[model]\npreferred = \"openai/gpt-5\"\n",
+            "docker_unreachable", "has no program"},
+        Row{"[model]\npreferred = \" \"\n", "invalid_config", "the agent has no model"}}) {
+    Reset();
+    state_.fail_at = "reach";
+    state_.code = "docker_unreachable";
+    Agent("a1", row.agent);
+    const TaskAnswer answer = Run();
+    EXPECT_EQ(answer.code, row.code) << row.agent << answer.message;
+    EXPECT_FALSE(answer.ran_on_host) << row.agent;
+    EXPECT_FALSE(answer.reply.has_value()) << row.agent;
+    EXPECT_EQ(Events(), std::vector<std::string>{kBypass[0]}) << row.agent;
+    EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr(row.why))) << row.agent;
+    EXPECT_THAT(DelegationReply(answer), HasSubstr("任務沙箱")) << row.agent;
+  }
 }
 
 TEST_F(HatchTest, WithTheHatchClosedEachOfThemIsARefusal) {
@@ -130,6 +151,26 @@ TEST_F(HatchTest, NothingIsBypassedOnceTheTasksOwnCellWasMade) {
   EXPECT_FALSE(answer.ran_on_host);
   EXPECT_EQ(Events(), std::vector<std::string>{kBypass[0]});
   EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("a cell of its own was made")));
+}
+
+// As at a rootful gVisor, which no probe asks before: the task's own cell finds it out.
+TEST_F(HatchTest, AnEngineWhoseSocketsDoNotCrossIsUnreachableAndNotBypassed) {
+  const Error nobody =
+      Error(Kind::kViolation, "gate: nobody came", ETIMEDOUT).Coded("cell_mismatch");
+  Reset();
+  state_.may_have_made = true;
+  state_.make_error = nobody;
+  TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "docker_unreachable") << answer.message;
+  EXPECT_THAT(answer.message, HasSubstr("can't share a socket with this host"));
+  EXPECT_THAT(answer.detail, HasSubstr("(fake; gate: nobody came)")) << "the engine's name";
+  EXPECT_FALSE(answer.ran_on_host);
+  EXPECT_EQ(Events(), std::vector<std::string>{kBypass[0]});
+  Reset();
+  state_.make_error = nobody;
+  state_.kind = cell::Engine::kNative;
+  answer = Run();
+  EXPECT_EQ(answer.code, "cell_mismatch") << "our own launcher shares it";
 }
 
 TEST_F(HatchTest, WithoutItsAuditLinesTheTaskIsNotRun) {

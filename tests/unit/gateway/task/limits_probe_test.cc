@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "gateway/ledger/ledger.h"
 #include "tests/support/wait_for.h"
 #include "tests/unit/gateway/task/run_task_fixture.h"
 #include "tests/unit/gateway/task/waiting_cell.h"
@@ -23,6 +24,7 @@ class LimitsProbeTest : public RunTaskTest {
     surroundings_.environment.clear();  // no account: an admitted task ends right after the probe
     state_.make_cell = [this](const cell::CellPlan& plan) {
       ++cells_;
+      entered_ = Runs();
       sys::SocketPair pair = sys::MakePacketPair().value();
       first_process_ = std::move(pair.first);
       cell::CellPlan attested = plan;
@@ -36,6 +38,13 @@ class LimitsProbeTest : public RunTaskTest {
     };
   }
 
+  // The runs of the ledger that have no end.
+  std::vector<RunRow> Runs() const {
+    const Home home = OpenHome(path_).value();
+    return Ledger::Open(home.fd.get(), home.path).value().UnendedRuns().value();
+  }
+
+  std::vector<RunRow> entered_;  // when the last check cell was made
   std::function<void(cell::CellPlan&)> deviate_;
   bool attests_ = true;
   bool silent_ = false;  // neither attests nor leaves
@@ -55,6 +64,23 @@ TEST_F(LimitsProbeTest, APassIsKeptForTheEngineAndTheCheckCellHoldsNothingOfTheT
   state_.identity = "another engine at the same place";
   ExpectRefused("no_account", "an Anthropic API key");
   EXPECT_EQ(cells_, 2);
+}
+
+// So that a sweep takes what a gateway leaves that is killed meanwhile: it knows no other run.
+TEST_F(LimitsProbeTest, TheCheckCellIsInTheLedgerFromBeforeItIsMadeUntilItIsGone) {
+  ExpectRefused("no_account", "an Anthropic API key");
+  ASSERT_EQ(entered_.size(), 1U);
+  EXPECT_EQ(entered_[0].id, state_.plan->run_id);
+  EXPECT_EQ(entered_[0].engine, "fake");
+  EXPECT_TRUE(Runs().empty());
+  state_.identity = "where there may be one";
+  state_.make_error = Error(Kind::kSystem, "no answer").Coded("docker_unreachable");
+  ExpectRefused("docker_unreachable", "[no answer]");
+  ASSERT_EQ(Runs().size(), 1U);
+  EXPECT_EQ(Runs()[0].id, state_.plan->run_id);
+  state_.make_error = Error(Kind::kSystem, "no").Coded("image_missing");
+  ExpectRefused("image_missing", "no");
+  EXPECT_EQ(Runs().size(), 1U) << "a clear refusal leaves none";
 }
 
 TEST_F(LimitsProbeTest, LimitsThatAreNotInForceAreARefusalThatIsTriedAgain) {
@@ -118,7 +144,10 @@ TEST_F(LimitsProbeTest, EachFaultOfTheCheckCellHasItsOwnTextAndCode) {
       {Error(Kind::kViolation, "it ended").Coded("cell_mismatch"), "resource_limits_unenforced",
        "did not finish: it ended; delegate"},
       {Error(Kind::kViolation, "nobody came", ETIMEDOUT).Coded("cell_mismatch"),
-       "docker_unreachable", "can't share a socket with this host"},
+       "docker_unreachable",
+       "can't share a socket with this host: its container runs, but the first process never came "
+       "to "
+       "the gate (fake; nobody came)"},
       {Error(Kind::kConfig, "no such image").Coded("image_missing"), "image_missing",
        "no such image"},
       {Error(Kind::kConfig, "gone").Coded("docker_unreachable"), "docker_unreachable", "gone"}};

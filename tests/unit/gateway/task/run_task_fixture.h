@@ -34,6 +34,7 @@ struct FakeState {
   std::optional<cell::CellPlan> plan;
   bool snapshot_was_there = false;
   std::optional<Error> make_error;
+  bool may_have_made = false;
   bool rootless = false;
   std::string identity = "this engine";
   cell::Engine kind = cell::Engine::kDocker;
@@ -68,6 +69,7 @@ class FakeEngine : public probe::CellEngine {
     if (state_.make_cell) return state_.make_cell(*state_.plan);
     return Error(Kind::kInternal, "this engine makes no cells").Coded("container_create_failed");
   }
+  bool MayHaveMade() const override { return state_.may_have_made; }
 
  private:
   Status Step(const std::string& name) {
@@ -158,7 +160,8 @@ class RunTaskTest : public testing::Test {
     const std::set<std::string> before = Tree();
     TaskAnswer answer = Run();
     EXPECT_EQ(answer.code, code) << answer.message;
-    EXPECT_NE(answer.message.find(part), std::string::npos) << answer.message;
+    const std::string all = Text(answer.message, " [", answer.detail, "]");
+    EXPECT_NE(all.find(part), std::string::npos) << all;
     EXPECT_FALSE(answer.reply.has_value());
     EXPECT_EQ(answer.receipt_json, "");
     EXPECT_EQ(Tree(), before);

@@ -45,6 +45,9 @@ TEST(ChooseDaemonIdsTest, RootIsRefusedByUidAndByGid) {
     auto ids = ChooseDaemonIds(subordinate, uid, gid, kRun);
     ASSERT_FALSE(ids.ok());
     EXPECT_EQ(ids.error().code, "container_refused");
+    EXPECT_TRUE(ids.error().text.starts_with(
+        "sandbox container refused: the gateway runs as root (uid or gid 0)"))
+        << "the guide's bytes: " << ids.error().text;
   }
 }
 

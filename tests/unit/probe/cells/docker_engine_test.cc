@@ -297,6 +297,49 @@ TEST(DockerEngineTest, ARootlessEngineThatReportsOtherLimitsIsNotStarted) {
   EXPECT_EQ(made.error.code, "cell_mismatch");
 }
 
+// A 404 of a rootless engine says nothing of what root pulled.
+TEST(DockerEngineTest, AnImageInRootsStoreIsToldFromOneThatIsNowhere) {
+  auto without = Rootless("");
+  without["GET /images/x:1/json"] = FakeEngine::Answer(404, R"({"message":"no such image"})");
+  auto broken = Healthy();
+  broken["GET /images/x:1/json"] = FakeEngine::Answer(500, R"({"message":"broken"})");
+  FakeEngine own(Answers(without));
+  FakeEngine has_it(Answers(Rootless("")));
+  FakeEngine has_none(Answers(without));
+  FakeEngine is_broken(Answers(broken));
+  struct Row {
+    std::vector<std::string> sockets;
+    std::string told;
+  };
+  for (const Row& row :
+       {Row{{has_it.socket_path()},
+            "is another one (the image is there, at unix://" + has_it.socket_path() +
+                "): pull it as this user"},
+        Row{{has_none.socket_path()},
+            "is another one (the image is not there either, at unix://" + has_none.socket_path() +
+                ")"},
+        Row{{own.socket_path(), "/tmp/taskcell-no-such.sock", is_broken.socket_path()},
+            "is another one: pull it"},
+        Row{{is_broken.socket_path(), has_it.socket_path()}, "the image is there"}}) {
+    DockerEngine engine(Endpoint{own.socket_path(), "a test", {}});
+    engine.AskRootAt(row.sockets);
+    ASSERT_TRUE(engine.CheckReachable().ok());
+    auto image = engine.CheckImage("x:1");
+    ASSERT_FALSE(image.ok());
+    EXPECT_EQ(image.error().code, "image_missing");
+    EXPECT_NE(image.error().text.find(row.told), std::string::npos) << image.error().text;
+    EXPECT_NE(image.error().text.find("`taskcell image pull`"), std::string::npos);
+  }
+  for (const auto& request : has_it.requests()) EXPECT_EQ(request.method, "GET");
+  // A rootful engine's store is the only one.
+  without["GET /info"] = FakeEngine::Answer(200, R"({"ServerVersion":"20.10"})");
+  FakeEngine rootful(Answers(without));
+  DockerEngine engine(Endpoint{rootful.socket_path(), "a test", {}});
+  engine.AskRootAt({has_it.socket_path()});
+  ASSERT_TRUE(engine.CheckReachable().ok());
+  EXPECT_EQ(engine.CheckImage("x:1").error().text.find("root's"), std::string::npos);
+}
+
 TEST(DockerEngineTest, AnEngineWhoseProcessesAreNotHereIsUnreachable) {
   const std::string nobody = "2147483000";  // above every pid_max
   auto answers = Rootless(
