@@ -7,6 +7,7 @@
 #include "gateway/cli/home_option.h"
 #include "gateway/cli/output.h"
 #include "gateway/config/check_configuration.h"
+#include "gateway/task/check_agents.h"
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 
@@ -54,7 +55,9 @@ int ConfigCheckCommand(const std::string& home_option, bool json) {
     Tell(home.error().text);
     return kUsage;
   }
-  const std::vector<ConfigProblem> problems = CheckConfiguration(home.value(), environment);
+  std::vector<ConfigProblem> problems = CheckConfiguration(home.value(), environment);
+  for (ConfigProblem& problem : CheckAgents(home.value(), environment))
+    problems.push_back(std::move(problem));
   const bool valid = std::none_of(problems.begin(), problems.end(), IsFatal);
   const std::string text = json ? ProblemsJson(home.value(), problems, valid) + "\n"
                                 : ProblemsText(home.value(), problems);
