@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Every test that tests/README.md and taskcell-security(7) name exists, and no row of the former is without one.
+"""Every test that tests/README.md and taskcell-security(7) name exists, and no row of the former is without one;
+taskcell-gateway(8) has what differs from the guide, row by row as the former has it.
 
-usage: guide.py ROOT
+usage: guide.py ROOT [--write]     --write: puts that table into the manual
 """
 import os
 import re
 import sys
+import textwrap
 
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 LAB = re.compile(r"\bdef (test_\w+)")
@@ -14,6 +16,10 @@ HEADERS = ("| the guide says | shown by |", "| a path may | shown by |", "| the 
 IN_MANUAL = re.compile(r"^\.Li (\w+Test\.\w+)", re.M)
 # The lists of the manual in which each line names its tests.
 PROVEN = (".Ss What is a boundary", ".Ss What is not a boundary")
+# The table that stands in both, and its section in the manual.
+DIFFERS = "| the guide says | here | why |"
+SECTION = re.compile(r"^\.Sh DIFFERENCES FROM THE GUIDE\n.*?(?=^\.Sh )", re.M | re.S)
+NAMED_TESTS = re.compile(r" \((?:\w+Test\.\w+(?:, )?)+\)")
 SEPARATOR = re.compile(r"^[-| ]+$")
 
 
@@ -52,7 +58,28 @@ def untested(manual, section):
     return [item.split("\n")[0] for item in items if not IN_MANUAL.search(item)]
 
 
+def mdoc(text):
+    """Text of a cell as it stands in a manual."""
+    text = NAMED_TESTS.sub("", text).replace("\\", "\\e").replace('"', "\\(dq")
+    return re.sub(r"`([^`]*)`", r"\\(oq\1\\(cq", text)
+
+
+def section_of(rows):
+    """The manual's section about them."""
+    lines = [".Sh DIFFERENCES FROM THE GUIDE",
+             "Tasks and scripts do what the guide of the reference says, but for this.",
+             "Each item is what that says; what is here, and why, follows.", ".Bl -tag -width Ds"]
+    for guide, here, why in rows:
+        lines.append(f'.It "{mdoc(guide)}"')
+        for sentence in (f"Here: {mdoc(here)}.", f"Why: {mdoc(why)}."):
+            wrapped = textwrap.wrap(sentence, 100, break_long_words=False, break_on_hyphens=False)
+            lines += ["\\&" + line if line[0] in ".'" else line for line in wrapped]
+    return "\n".join(lines + [".El", ""])
+
+
 def self_test():
+    rows = rows_of("| the guide says | here | why |\n|---|---|---|\n| a `b` | \"c\" (ATest.B, CTest.D) | e |", DIFFERS)
+    assert section_of(rows).split("\n")[4:7] == ['.It "a \\(oqb\\(cq"', "Here: \\(dqc\\(dq.", "Why: e."], section_of(rows)
     text = "| a | b |\n|---|---|\n| one | S.T lab:test_x |\n| two | S.U |\n| three |  |\n\n| other | x |"
     rows = rows_of(text, "| a | b |")
     assert rows == [["one", "S.T lab:test_x"], ["two", "S.U"], ["three", ""]], rows
@@ -73,10 +100,22 @@ def main():
                     known |= tests_in(source.read(), name)
     with open(os.path.join(root, "tests", "README.md"), encoding="utf-8") as readme:
         text = readme.read()
+    differing = section_of(rows_of(text, DIFFERS))
     tables = [rows_of(text, header) for header in HEADERS]
     found = [breach for rows in tables for breach in breaches(rows, known)]
     for breach in found:
         print("tests/README.md: " + breach)
+    gateway = os.path.join(root, "man", "taskcell-gateway.8")
+    with open(gateway, encoding="utf-8") as manual:
+        text = manual.read()
+    if sys.argv[2:] == ["--write"]:
+        text = SECTION.sub(lambda _: differing, text)
+        with open(gateway, "w", encoding="utf-8") as manual:
+            manual.write(text)
+    is_same = SECTION.findall(text) == [differing]
+    if not is_same:
+        print("man/taskcell-gateway.8: DIFFERENCES FROM THE GUIDE is not the table of tests/README.md: "
+              "run tests/lint/guide.py . --write")
     with open(os.path.join(root, "man", "taskcell-security.7"), encoding="utf-8") as manual:
         text = manual.read()
     named = IN_MANUAL.findall(text)
@@ -87,7 +126,7 @@ def main():
     for test in strangers:
         print("man/taskcell-security.7: no such test " + test)
     print(f"{sum(map(len, tables))} sentences, {len(known)} tests, {len(found)} breaches")
-    return 0 if all(tables) and named and not found and not strangers and not bare else 1
+    return 0 if all(tables) and named and not found and not strangers and not bare and is_same else 1
 
 
 if __name__ == "__main__":
