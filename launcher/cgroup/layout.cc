@@ -6,7 +6,7 @@
 
 #include "launcher/base/mount_info.h"
 #include "launcher/base/text.h"
-#include "launcher/sys/file.h"
+#include "launcher/sys/proc.h"
 
 namespace taskcell::cgroup {
 namespace {
@@ -42,9 +42,7 @@ void AddMount(const std::vector<MountInfoLine>& mounts, Hierarchy& hierarchy) {
   }
 }
 
-Result<std::string> ReadMemberships() {
-  return sys::ReadFile(AT_FDCWD, "/proc/self/cgroup", kMaxProcCgroupBytes);
-}
+Result<std::string> ReadMemberships() { return sys::ReadProc("self/cgroup", kMaxProcCgroupBytes); }
 
 Mode ModeOf(const std::vector<Hierarchy>& hierarchies) {
   bool unified = false;
@@ -176,8 +174,9 @@ Result<bool> ReadAllOnV1() {
 }
 
 Result<Layout> ReadLayout() {
-  std::string memberships = TRY(ReadMemberships());
-  std::string mounts = TRY(sys::ReadFile(AT_FDCWD, "/proc/self/mountinfo", kMaxMountInfoBytes));
+  sys::Proc proc = TRY(sys::Proc::Open());
+  std::string memberships = TRY(proc.Read("self/cgroup", kMaxProcCgroupBytes));
+  std::string mounts = TRY(proc.Read("self/mountinfo", kMaxMountInfoBytes));
   return ParseLayout(memberships, mounts).With("find the cgroup hierarchies");
 }
 

@@ -252,13 +252,6 @@ bool ListsSwap(std::string_view text) {
   return header_end != text.npos && !Trim(text.substr(header_end)).empty();
 }
 
-Result<bool> HostHasSwap() {
-  Result<std::string> text = sys::ReadFile(AT_FDCWD, "/proc/swaps", kMaxControlFileBytes);
-  if (text.ok()) return ListsSwap(text.value());
-  if (text.error().err == ENOENT) return false;  // a kernel built without swap
-  return std::move(text).error();
-}
-
 Status ApplyLimits(int cgroup_fd, bool unified, std::span<const Controller> controllers,
                    const cell::Limits& limits, bool host_has_swap) {
   for (Controller controller : controllers) {

@@ -58,7 +58,6 @@ cell::LimitsSeen ToSeen(const LevelLimits& effective, bool host_has_swap);
 
 // True when /proc/swaps lists a device. `text` is the whole file. Pure.
 bool ListsSwap(std::string_view text);
-Result<bool> HostHasSwap();
 
 // Writes the limits of `controllers` into the cgroup and reads each back: a difference (but for the
 // kernel's rounding of memory down to a page) is an Error, as is a host that has swap but does not

@@ -9,13 +9,23 @@
 #include "launcher/cgroup/limits.h"
 #include "launcher/cgroup/name.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/memory.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/self.h"
 
 namespace taskcell::cgroup {
 namespace {
 
 constexpr std::size_t kMaxStatusBytes = 64U << 10U;
+
+// A file of a process, and nothing that is mounted over it.
+Result<std::string> ReadOf(int proc_pid_fd, const std::string& name, std::size_t limit) {
+  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+  UniqueFd file =
+      TRY(sys::OpenAt2(proc_pid_fd, name, kFlags, sys::kResolveBeneath | RESOLVE_NO_XDEV));
+  return sys::ReadAll(file.get(), limit);
+}
 
 // The four ids of a "Uid:" or "Gid:" line of /proc/<pid>/status.
 Result<std::array<uint32_t, 4>> ParseIds(std::string_view status, std::string_view key) {
@@ -93,10 +103,10 @@ Result<cell::OutsideAttestation> ObserveIn(const Layout& layout, int proc_pid_fd
   Result<sys::SessionKeyring> keyring = sys::FindSessionKeyring();
   if (keyring.ok()) seen.host_keyring = {keyring->serial, 0, std::move(keyring->description)};
   if (!keyring.ok()) seen.host_keyring.err = keyring.error().err;
-  std::string status = TRY(sys::ReadFile(proc_pid_fd, "status", kMaxStatusBytes));
+  std::string status = TRY(ReadOf(proc_pid_fd, "status", kMaxStatusBytes));
   seen.host_uids = TRY(ParseIds(status, "Uid:"));
   seen.host_gids = TRY(ParseIds(status, "Gid:"));
-  std::string cgroups = TRY(sys::ReadFile(proc_pid_fd, "cgroup", kMaxProcCgroupBytes));
+  std::string cgroups = TRY(ReadOf(proc_pid_fd, "cgroup", kMaxProcCgroupBytes));
   for (std::string_view line : Split(Trim(cgroups), '\n')) seen.cgroups.emplace_back(line);
   LevelLimits effective;
   std::vector<Controller> controllers(std::begin(kControllers), std::end(kControllers));
@@ -113,9 +123,10 @@ Result<cell::OutsideAttestation> Observe(pid_t pid) {
   std::string intent = Text("observe process ", pid, " from outside");
   auto observe = [pid]() -> Result<cell::OutsideAttestation> {
     Layout layout = TRY(ReadLayout());
-    bool host_has_swap = TRY(HostHasSwap());
-    UniqueFd proc = TRY(sys::Open(Text("/proc/", pid), O_RDONLY | O_DIRECTORY));
-    return ObserveIn(layout, proc.get(), pid, host_has_swap);
+    bool host_has_swap = TRY(sys::HostHasSwap());
+    sys::Proc proc = TRY(sys::Proc::Open());
+    UniqueFd process = TRY(proc.Open(Text(pid), O_RDONLY | O_DIRECTORY));
+    return ObserveIn(layout, process.get(), pid, host_has_swap);
   };
   return observe().With(intent);
 }

@@ -16,6 +16,8 @@
 #include "launcher/cgroup/remedy.h"
 #include "launcher/cgroup/removal.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/memory.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::cgroup {
@@ -136,7 +138,7 @@ Result<RunCgroup> RunCgroup::MakeIn(Layout layout, const std::string& run_id,
   if (!IsRunName(RunName(run_id)))
     return Error(Kind::kUsage,
                  Text("run id '", Printable(run_id), "' is not 32 lowercase hex digits"), EINVAL);
-  bool host_has_swap = TRY(HostHasSwap());
+  bool host_has_swap = TRY(sys::HostHasSwap());
   RunCgroup made(RunName(run_id), std::move(layout), host_has_swap);
   std::vector<Share> shares = TRY(SharesOf(made.layout_, limits));
   for (Share& share : shares) {
@@ -240,12 +242,13 @@ Result<std::vector<LimitFile>> RunCgroup::OpenLimitFiles() const {
 }
 
 Result<cell::OutsideAttestation> RunCgroup::Observe(pid_t pid) const {
-  UniqueFd proc = TRY(sys::Open(Text("/proc/", pid), O_RDONLY | O_DIRECTORY));
+  sys::Proc proc = TRY(sys::Proc::Open());
+  UniqueFd process = TRY(proc.Open(Text(pid), O_RDONLY | O_DIRECTORY));
   std::vector<Controller> more;
   for (const Branch& branch : branches_)
     std::copy_if(branch.controllers.begin(), branch.controllers.end(), std::back_inserter(more),
                  IsOptional);
-  return ObserveIn(layout_, proc.get(), pid, host_has_swap_, more)
+  return ObserveIn(layout_, process.get(), pid, host_has_swap_, more)
       .With(Text("observe process ", pid, " from outside"));
 }
 

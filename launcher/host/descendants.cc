@@ -13,6 +13,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/other_process.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
@@ -37,11 +38,11 @@ std::optional<pid_t> ParentIn(std::string_view stat) {
 
 Result<std::vector<Parentage>> ListProcesses() {
   std::vector<Parentage> processes;
-  UniqueFd proc = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
-  for (const sys::DirectoryEntry& entry : TRY(sys::ListDirectory(proc.get(), kMaxProcesses))) {
+  sys::Proc proc = TRY(sys::Proc::Open());
+  for (const sys::DirectoryEntry& entry : TRY(sys::ListDirectory(proc.fd(), kMaxProcesses))) {
     std::optional<uint64_t> pid = ParseUnsigned(entry.name);
     if (!pid) continue;
-    Result<std::string> stat = sys::ReadFile(proc.get(), entry.name + "/stat", kMaxStatBytes);
+    Result<std::string> stat = sys::ReadFile(proc.fd(), entry.name + "/stat", kMaxStatBytes);
     if (!stat.ok()) continue;  // it ended meanwhile
     std::optional<pid_t> parent = ParentIn(stat.value());
     if (parent) processes.push_back({static_cast<pid_t>(*pid), *parent});

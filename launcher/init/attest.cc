@@ -11,6 +11,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/self.h"
 #include "launcher/sys/socket.h"
 #include "launcher/sys/stream.h"
@@ -87,14 +88,19 @@ Status AddDescriptor(int directory, int fd, cell::InsideAttestation& seen) {
   return Ok();
 }
 
-Status CheckProc() {
+Result<UniqueFd> OpenProc() {
   UniqueFd proc =
       TRY(sys::OpenAt2(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS));
   constexpr uint64_t kProcRootInode = 1;
   bool is_proc = TRY(sys::FileSystemOf(proc.get())).type == PROC_SUPER_MAGIC &&
                  TRY(sys::Stat(proc.get())).st_ino == kProcRootInode;
-  if (is_proc) return Ok();
+  if (is_proc) return proc;
   return Error(Kind::kViolation, "/proc is not the kernel's process file system");
+}
+
+Result<std::string> ReadMounts() {
+  const sys::Proc proc(TRY(OpenProc()));
+  return proc.Read("self/mountinfo", kMaxProcFileBytes);
 }
 
 Status AttestNames(std::span<const char* const> environment, cell::InsideAttestation& seen) {
@@ -170,10 +176,10 @@ Result<std::vector<int>> OpenDescriptors() {
 }  // namespace
 
 Result<AloneSeen> AttestAlone() {
-  TRY(CheckProc().With("attest /proc"));
   AloneSeen alone;
+  // First: it tells of whatever is mounted over the files that the rest is read from.
+  alone.mountinfo = TRY(ReadMounts().With("attest mounts"));
   alone.descriptors = TRY(OpenDescriptors().With("attest descriptors"));
-  alone.mountinfo = TRY(ReadProc("/proc/self/mountinfo").With("attest mounts"));
   return alone;
 }
 

@@ -20,6 +20,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/landlock.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/seccomp_install.h"
 #include "launcher/sys/self.h"
 #include "seccomp/default_filter.h"
@@ -97,7 +98,8 @@ Status DieBeforeInit() {
   if (!sys::SetDumpable().ok()) return Ok();
   // ignoring: which process dies first when memory runs out is comfort, no boundary; a cell whose
   // /proc is wholly read-only has it less comfortable
-  (void)sys::WriteControl(AT_FDCWD, "/proc/self/oom_score_adj", kHighestOomScore);
+  Result<sys::Proc> proc = sys::Proc::Open();
+  if (proc.ok()) (void)proc->Write("self/oom_score_adj", kHighestOomScore);
   return sys::SetNotDumpable();
 }
 

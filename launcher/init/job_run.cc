@@ -198,12 +198,7 @@ Result<bool> RunJob(cell::Job job, Witness witness, Gate& gate) {
                      job.foreground,
                      witness.usage(),
                      [] { return sys::SignalAll(SIGKILL); }};
-  UniqueFd terminal;
   Result<bool> done = [&]() -> Result<bool> {
-    // A job that closes its standard streams has not left its terminal: were nobody to have it
-    // open, the other side would read an end and hang it up.
-    if (job.stdio == cell::JobStdio::kTerminal)
-      terminal = TRY(sys::Open("/dev/pts/0", O_RDWR | O_NOCTTY));
     const std::string refusal = TRY(witness.Become(job));
     if (!refusal.empty()) {
       TRY(gate.Send(FrameType::kRefused, refusal));

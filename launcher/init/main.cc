@@ -9,10 +9,10 @@
 #include "launcher/init/cell_init.h"
 #include "launcher/init/gate.h"
 #include "launcher/init/options.h"
-#include "launcher/sys/file.h"
 #include "launcher/sys/job_control.h"
 #include "launcher/sys/output.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
 
 namespace taskcell::init {
@@ -33,20 +33,11 @@ Status CheckPid() {
                                   "this program in it; run taskcell-launch instead."));
 }
 
-// A closed 0, 1 or 2 would be taken by the next descriptor opened, which then would be the job's.
-Status OccupyStandardStreams() {
-  while (true) {
-    UniqueFd null = TRY(sys::Open("/dev/null", O_RDWR));
-    if (null.get() > STDERR_FILENO) return Ok();
-    TRY(sys::KeepOnExec(null.get()));
-    (void)null.Release();  // stays open for the life of the process
-  }
-}
-
 Status Run(std::span<const std::string_view> arguments, std::span<const char* const> environment) {
   TRY(CheckPid());
   Options options = TRY(ParseOptions(arguments));
-  TRY(OccupyStandardStreams());
+  // A closed one would be taken by the next descriptor opened, which then would be the job's.
+  TRY(sys::FillStandardStreams());
   TRY(sys::TakeSignals());
   return RunCell(options, environment);
 }

@@ -142,8 +142,10 @@ Result<Witness> Witness::Start(const Confinement& confinement, cell::JobStdio st
          std::move(orders.read_end))
         .Live();
   }
-  return Witness(std::move(cloned.child), std::move(relay), std::move(report.read_end),
-                 std::move(orders.write_end), confinement);
+  Witness witness(std::move(cloned.child), std::move(relay), std::move(report.read_end),
+                  std::move(orders.write_end), confinement);
+  if (stdio == cell::JobStdio::kTerminal) witness.terminal_ = std::move(streams.in);
+  return witness;
 }
 
 Status Witness::Testify(cell::InsideAttestation& seen) {

@@ -60,6 +60,10 @@ class Witness {
   int landlock_abi_;
   bool has_own_filter_;
   sys::Usage usage_;
+  // A job that closes its standard streams has not left its terminal: were nobody to have it open,
+  // the other side would read an end and hang it up. Kept since it was made, not opened again by a
+  // name that whoever writes to a root directory may lead elsewhere (CVE-2025-52565).
+  UniqueFd terminal_;
 };
 
 }  // namespace taskcell::init

@@ -15,6 +15,7 @@
 #include "launcher/cell/wire.h"
 #include "launcher/sys/copy.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/mount_id.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/process.h"
@@ -97,6 +98,7 @@ Status CloseStandardStreams() {
 [[noreturn]] void Work(const std::function<Result<WorkResult>()>& work, int socket) {
   auto result = [&]() -> Result<WorkResult> {
     TRY(sys::SetParentDeathSignal(SIGKILL));
+    TRY(KeepOthersOut());
     TRY(CloseStandardStreams());
     return work();
   }();
@@ -117,6 +119,8 @@ bool KillInTime(sys::Child child, int breath_ms) {
   Abandon(std::move(child));
   return false;
 }
+
+Status KeepOthersOut() { return sys::MountIdIsToldByStat() ? sys::SetNotDumpable() : Ok(); }
 
 Error Overdue(int limit_ms, std::span<const char> progress) {
   return Error(Kind::kSystem,

@@ -44,6 +44,11 @@ bool KillInTime(sys::Child child, int breath_ms = kLastBreathMs);
 // What work is called that took longer than `limit_ms`; `progress` as above.
 Error Overdue(int limit_ms, std::span<const char> progress = {});
 
+// Keeps other processes of this uid from tracing this one, which holds what it is to read and what
+// it reads it for (CVE-2026-41163): not dumpable, but where the kernel then has no way left to tell
+// it the mount of a file (before Linux 5.8).
+Status KeepOthersOut();
+
 // An Error or a WorkResult as one message and back, over a SOCK_SEQPACKET between two processes
 // that trust each other.
 Status SendWork(int socket, const Result<WorkResult>& result);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "launcher/base/text.h"
-#include "launcher/sys/file.h"
 #include "launcher/sys/mount_id.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/self.h"
 
 namespace taskcell::mounts {
@@ -43,7 +43,7 @@ std::optional<uid_t> UserOf(std::string_view super_options) {
 // Read anew each time: the number of a mount that is gone is given to another.
 Result<MountInfoLine> LineOf(int fd) {
   const uint64_t id = TRY(sys::MountIdOf(fd));
-  const std::string text = TRY(sys::ReadFile(AT_FDCWD, "/proc/self/mountinfo", kMaxMountInfoBytes));
+  const std::string text = TRY(sys::ReadProc("self/mountinfo", kMaxMountInfoBytes));
   std::vector<MountInfoLine> lines = TRY(ParseMountInfo(text));
   const auto found = std::find_if(lines.begin(), lines.end(),
                                   [id](const MountInfoLine& line) { return line.id == id; });

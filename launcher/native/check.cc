@@ -21,6 +21,7 @@
 #include "launcher/native/request.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/landlock.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/process.h"
 
 namespace taskcell::native {
@@ -184,6 +185,11 @@ int RunCheck(const Options& options) {
     return kExitFailed;
   }
   Lines lines(output->get());
+  Status proc = sys::CheckProc();
+  if (!proc.ok()) {  // nothing that would be told below could be believed
+    lines.Fail("proc", proc.error().text);
+    return 1;
+  }
   lines.Add("ids", CheckIds(options));
   CheckPlaces(options.cgroup_parent, lines);
   CheckLandlock(lines);

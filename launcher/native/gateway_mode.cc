@@ -10,6 +10,7 @@
 #include "launcher/base/json_text.h"
 #include "launcher/base/text.h"
 #include "launcher/mounts/bounded_snapshot.h"
+#include "launcher/mounts/child_work.h"
 #include "launcher/mounts/file_service.h"
 #include "launcher/native/cell.h"
 #include "launcher/native/message.h"
@@ -20,6 +21,7 @@
 #include "launcher/sys/memory.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/signals.h"
 
 namespace taskcell::native {
@@ -86,6 +88,7 @@ Status WaitForEnd(NativeCell& cell, int status_fd, int signals) {
 }
 
 Status Serve(const Options& options, int status_fd) {
+  TRY(sys::CheckProc());
   UniqueFd plan_pipe = TRY(Adopt(options.plan_fd));
   UniqueFd gate = TRY(Adopt(options.gate_fd));
   // Before signals are caught, so that they end it.
@@ -129,9 +132,15 @@ int RunForGateway(const Options& options) {
 
 namespace {
 
+Status BeginService() {
+  TRY(sys::CheckProc());
+  return mounts::KeepOthersOut();
+}
+
 int ServeOn(int socket, Status (*serve)(int)) {
   Result<UniqueFd> taken = Adopt(socket);
-  Status served = taken.ok() ? serve(taken->get()) : std::move(taken).error();
+  Status served = taken.ok() ? BeginService() : std::move(taken).error();
+  if (served.ok()) served = serve(taken->get());
   if (served.ok()) return 0;
   PrintMessage(served.error());
   return kExitFailed;

@@ -9,6 +9,7 @@
 #include "launcher/native/subordinate_ids.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/process.h"
 
 namespace taskcell::native {
@@ -171,15 +172,16 @@ Status WriteIdMaps(pid_t pid, const cell::CellPlan& plan, const OutsideIds& outs
     TRY(RunMapProgram("/usr/bin/newuidmap", pid, plan.uid, outside.uid));
     return RunMapProgram("/usr/bin/newgidmap", pid, plan.gid, outside.gid);
   }
-  UniqueFd process = TRY(sys::Open(Text("/proc/", pid), O_RDONLY | O_DIRECTORY));
-  TRY(sys::WriteControl(process.get(), "uid_map", MapLine(plan.uid, outside.uid)));
-  return sys::WriteControl(process.get(), "gid_map", MapLine(plan.gid, outside.gid));
+  sys::Proc proc = TRY(sys::Proc::Open());
+  TRY(proc.Write(Text(pid, "/uid_map"), MapLine(plan.uid, outside.uid)));
+  return proc.Write(Text(pid, "/gid_map"), MapLine(plan.gid, outside.gid));
 }
 
 Status WriteOwnIdMaps(const cell::CellPlan& plan, const OutsideIds& outside) {
-  TRY(sys::WriteControl(AT_FDCWD, "/proc/self/setgroups", "deny"));
-  TRY(sys::WriteControl(AT_FDCWD, "/proc/self/uid_map", MapLine(plan.uid, outside.uid)));
-  return sys::WriteControl(AT_FDCWD, "/proc/self/gid_map", MapLine(plan.gid, outside.gid));
+  sys::Proc proc = TRY(sys::Proc::Open());
+  TRY(proc.Write("self/setgroups", "deny"));
+  TRY(proc.Write("self/uid_map", MapLine(plan.uid, outside.uid)));
+  return proc.Write("self/gid_map", MapLine(plan.gid, outside.gid));
 }
 
 }  // namespace taskcell::native

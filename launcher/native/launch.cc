@@ -21,6 +21,7 @@
 #include "launcher/native/streams.h"
 #include "launcher/native/terminal.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/signals.h"
 #include "launcher/sys/socket.h"
 
@@ -159,6 +160,7 @@ Result<Finished> RunRequest(LaunchRequest& request, const Options& options, cons
 }  // namespace
 
 Result<Finished> RunInCell(const Options& options) {
+  TRY(sys::CheckProc());
   // Before signals are caught: what waits for a descriptor's end, or for a file system, is ended by
   // them.
   std::vector<DataFile> contents =

@@ -7,7 +7,7 @@
 #include "launcher/base/text.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cell/kernel_file_systems.h"
-#include "launcher/sys/file.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/self.h"
 
 namespace taskcell::native {
@@ -23,7 +23,7 @@ Error Refused(const std::string& path, const std::string& where, std::string_vie
 }  // namespace
 
 Result<MountTable> MountTable::Read() {
-  std::string text = TRY(sys::ReadFile(AT_FDCWD, "/proc/self/mountinfo", kMaxMountInfoBytes));
+  std::string text = TRY(sys::ReadProc("self/mountinfo", kMaxMountInfoBytes));
   return MountTable(TRY(ParseMountInfo(text)));
 }
 

@@ -15,6 +15,8 @@
 #include "launcher/native/namespace_fault.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/mount.h"
+#include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/socket.h"
 
@@ -26,9 +28,13 @@ constexpr uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
 Status MapOwnIds(uid_t uid, gid_t gid) {
   auto line = [](auto id) { return Text(id, " ", id, " 1\n"); };
-  TRY(sys::WriteControl(AT_FDCWD, "/proc/self/setgroups", "deny"));
-  TRY(sys::WriteControl(AT_FDCWD, "/proc/self/uid_map", line(uid)));
-  return sys::WriteControl(AT_FDCWD, "/proc/self/gid_map", line(gid));
+  sys::Proc proc = TRY(sys::Proc::Open());
+  TRY(proc.Write("self/setgroups", "deny"));
+  TRY(proc.Write("self/uid_map", line(uid)));
+  TRY(proc.Write("self/gid_map", line(gid)));
+  // Not earlier, as in a cell's child. It has every capability here, and the caller's descriptors
+  // (CVE-2026-41163).
+  return sys::SetNotDumpable();
 }
 
 // What a cell's child does to its mounts. Where it cannot it does without all of these calls, and

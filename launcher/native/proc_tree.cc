@@ -8,6 +8,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/mount.h"
+#include "launcher/sys/proc.h"
 
 namespace taskcell::native {
 namespace {
@@ -87,11 +88,11 @@ Status MaskProcTree(CellRoot& root, const ProcTree& proc) {
 Status WriteNamespaceSysctls(const ProcTree& proc) {
   // The kernel takes these for the writer's user namespace, whichever proc they are reached by; a
   // subset one has no sys, so the one of the old root serves.
-  UniqueFd base = proc.subset ? TRY(sys::Open("/proc", O_PATH | O_DIRECTORY))
-                              : TRY(sys::Duplicate(proc.mount.get()));
-  TRY(sys::WriteControl(base.get(), "sys/user/max_user_namespaces", "0"));
-  TRY(sys::WriteControl(base.get(), "sys/user/max_inotify_instances", kInotifyInstances));
-  return sys::WriteControl(base.get(), "sys/user/max_inotify_watches", kInotifyWatches);
+  sys::Proc base =
+      proc.subset ? TRY(sys::Proc::Open()) : sys::Proc(TRY(sys::Duplicate(proc.mount.get())));
+  TRY(base.Write("sys/user/max_user_namespaces", "0"));
+  TRY(base.Write("sys/user/max_inotify_instances", kInotifyInstances));
+  return base.Write("sys/user/max_inotify_watches", kInotifyWatches);
 }
 
 }  // namespace taskcell::native

@@ -15,6 +15,7 @@
 #include "launcher/sys/file.h"
 #include "launcher/sys/mount_id.h"
 #include "launcher/sys/privilege.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/process.h"
 
 namespace taskcell::sys {
@@ -63,6 +64,7 @@ Status MakePlaces(int stage, uid_t uid, gid_t gid) {
   Cloned cloned = TRY(CloneProcess(0));
   if (cloned.in_child) {
     Status made = SetIds(uid, gid);
+    if (made.ok()) made = SetNotDumpable();  // which a change of ids takes back
     for (unsigned i = 0; i < kPlaces && made.ok(); ++i) {
       made = MakeDirectory(stage, NameOf(true, i), 0700);
       if (made.ok()) made = MakeFile(stage, NameOf(false, i), 0600);
@@ -132,7 +134,7 @@ Status ClassicMounts::SetAttributes(int fd, uint64_t set, bool recursive) {
   TRY(Remount(PathOf(fd), set));
   if (!recursive) return Ok();
   std::set<uint64_t> tree = {TRY(MountIdOf(fd))};
-  std::string mountinfo = TRY(ReadFile(AT_FDCWD, "/proc/self/mountinfo", kMaxMountInfoBytes));
+  std::string mountinfo = TRY(ReadProc("self/mountinfo", kMaxMountInfoBytes));
   for (const MountInfoLine& line : TRY(ParseMountInfo(mountinfo))) {
     if (tree.count(line.parent) == 0) continue;
     tree.insert(line.id);

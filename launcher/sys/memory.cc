@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +107,12 @@ void ReleaseFilePages() {
     void* start = reinterpret_cast<void*>(mapping->start);
     (void)::madvise(start, mapping->end - mapping->start, MADV_DONTNEED);  // ignoring: they stay
   }
+}
+
+Result<bool> HostHasSwap() {
+  struct sysinfo host = {};
+  if (::sysinfo(&host) < 0) return Failure("sysinfo");
+  return host.totalswap != 0;
 }
 
 }  // namespace taskcell::sys

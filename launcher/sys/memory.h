@@ -46,4 +46,7 @@ void ReleaseProgramCode();
 // page that was written is none of the file's any more, and stays.
 void ReleaseFilePages();
 
+// Whether any swap is in use (sysinfo(2)): of the whole host, whatever /proc/swaps shows here.
+Result<bool> HostHasSwap();
+
 }  // namespace taskcell::sys

@@ -25,6 +25,12 @@ Result<uint64_t> MountIdOf(int fd) {
   return MountIdFromProc(fd);
 }
 
+bool MountIdIsToldByStat() {
+  struct statx info = {};
+  return ::statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_MNT_ID, &info) == 0 &&
+         (info.stx_mask & STATX_MNT_ID) != 0;
+}
+
 Result<uint64_t> MountIdFromProc(int fd) {
   std::string path = Text("/proc/self/fdinfo/", fd);
   std::string text = TRY(ReadFile(AT_FDCWD, path, kMaxFdInfoBytes));

@@ -11,5 +11,8 @@ namespace taskcell::sys {
 Result<uint64_t> MountIdOf(int fd);
 // The second alone.
 Result<uint64_t> MountIdFromProc(int fd);
+// True where the first of them needs no /proc (Linux 5.8). Before 5.14 the files of fdinfo are for
+// their owner alone, who is root while a process is not dumpable.
+bool MountIdIsToldByStat();
 
 }  // namespace taskcell::sys

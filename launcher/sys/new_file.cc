@@ -7,6 +7,7 @@
 
 #include "launcher/base/defer.h"
 #include "launcher/base/text.h"
+#include "launcher/sys/entry.h"
 #include "launcher/sys/failure.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/random.h"
@@ -33,8 +34,7 @@ Status WriteNewFile(const std::string& path, std::string_view data) {
   UniqueFd below = TRY(Open(directory, O_RDONLY | O_DIRECTORY));
   std::string hidden = TRY(HiddenName());
   // Without openat2(2), so that a host that lacks it can be reported.
-  UniqueFd file = TRY(Open(Text("/proc/self/fd/", below.get(), '/', hidden),
-                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+  UniqueFd file = TRY(OpenNoFollow(below.get(), hidden, O_WRONLY | O_CREAT | O_EXCL, 0600));
   // ignoring: it is gone, or nobody can help
   Defer remove([&] { (void)RemoveFile(below.get(), hidden); });
   TRY(WriteAll(file.get(), data));

@@ -21,6 +21,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::sys {
@@ -116,7 +117,7 @@ bool IsForWantOfCloseRange(int err) { return err == ENOSYS || err == EINVAL || e
 Result<unsigned> DescriptorTableSize() {
   constexpr std::size_t kMaxStatusBytes = 65536;
   constexpr std::string_view kField = "\nFDSize:";
-  const std::string status = TRY(ReadFile(AT_FDCWD, "/proc/self/status", kMaxStatusBytes));
+  const std::string status = TRY(ReadProc("self/status", kMaxStatusBytes));
   const std::size_t at = status.find(kField);
   std::optional<uint64_t> size;
   if (at != std::string::npos) {

@@ -8,6 +8,7 @@
 #include "launcher/base/text.h"
 #include "launcher/cgroup/layout.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::probe {
@@ -32,8 +33,7 @@ const MountInfoLine* FindRoot(const std::vector<MountInfoLine>& mounts) {
 }
 
 Result<std::vector<MountInfoLine>> MountsOf(std::string_view process) {
-  const std::string text =
-      TRY(sys::ReadFile(AT_FDCWD, Text("/proc/", process, "/mountinfo"), kMaxMountInfoBytes));
+  const std::string text = TRY(sys::ReadProc(Text(process, "/mountinfo"), kMaxMountInfoBytes));
   return ParseMountInfo(text);
 }
 
@@ -41,7 +41,7 @@ Result<std::vector<MountInfoLine>> MountsOf(std::string_view process) {
 Result<bool> AreCgroupsSeen(std::string_view process) {
   const cgroup::Layout layout = TRY(cgroup::ReadLayout());
   const std::string text =
-      TRY(sys::ReadFile(AT_FDCWD, Text("/proc/", process, "/cgroup"), cgroup::kMaxProcCgroupBytes));
+      TRY(sys::ReadProc(Text(process, "/cgroup"), cgroup::kMaxProcCgroupBytes));
   const std::vector<cgroup::Membership> memberships = TRY(cgroup::ParseMemberships(text));
   for (cgroup::Controller controller : {cgroup::Controller::kMemory, cgroup::Controller::kPids}) {
     const cgroup::Hierarchy* hierarchy = layout.Find(controller);

@@ -12,6 +12,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/failure.h"
 #include "launcher/sys/mount.h"
+#include "launcher/sys/proc.h"
 #include "launcher/sys/process.h"
 #include "launcher/sys/self.h"
 
@@ -23,10 +24,11 @@ bool in_namespaces = false;
 
 Status MapOwnIds(uid_t uid, gid_t gid) {
   // ENOENT: a kernel without it needs no such step.
-  Status denied = sys::WriteControl(AT_FDCWD, "/proc/self/setgroups", "deny");
+  sys::Proc proc = TRY(sys::Proc::Open());
+  Status denied = proc.Write("self/setgroups", "deny");
   if (!denied.ok() && denied.error().err != ENOENT) return denied;
-  TRY(sys::WriteControl(AT_FDCWD, "/proc/self/uid_map", Text("0 ", uid, " 1")));
-  return sys::WriteControl(AT_FDCWD, "/proc/self/gid_map", Text("0 ", gid, " 1"));
+  TRY(proc.Write("self/uid_map", Text("0 ", uid, " 1")));
+  return proc.Write("self/gid_map", Text("0 ", gid, " 1"));
 }
 
 Status EnterUserNamespace(int other_flags) {
@@ -74,10 +76,10 @@ Result<UniqueFd> OtherUserNamespace() {
     (void)sys::Read(pipe.read_end.get(), end);  // until the parent is done
     sys::ExitNow(0);
   }
-  std::string proc = Text("/proc/", cloned.child.pid());
-  TRY(sys::WriteControl(AT_FDCWD, proc + "/uid_map", "0 100000 65536"));
-  TRY(sys::WriteControl(AT_FDCWD, proc + "/gid_map", "0 100000 65536"));
-  return sys::Open(proc + "/ns/user", O_RDONLY);
+  sys::Proc proc = TRY(sys::Proc::Open());
+  TRY(proc.Write(Text(cloned.child.pid(), "/uid_map"), "0 100000 65536"));
+  TRY(proc.Write(Text(cloned.child.pid(), "/gid_map"), "0 100000 65536"));
+  return sys::Open(Text("/proc/", cloned.child.pid(), "/ns/user"), O_RDONLY);
 }
 
 std::string TypeName(uint64_t magic) {

@@ -7,6 +7,7 @@
 #include "launcher/cgroup/limits.h"
 #include "launcher/cgroup/remedy.h"
 #include "launcher/native/request.h"
+#include "launcher/sys/memory.h"
 #include "launcher/sys/signals.h"
 #include "probe/live/leftovers.h"
 
@@ -72,7 +73,7 @@ std::optional<Trial> Try(probe::CellEngine& engine, const Setting& setting,
 
 Result<HostFacts> ReadHostFacts() {
   HostFacts host;
-  host.has_swap = TRY(cgroup::HostHasSwap());
+  host.has_swap = TRY(sys::HostHasSwap());
   host.processors = std::max(1U, std::thread::hardware_concurrency());
   return host;
 }

@@ -47,7 +47,8 @@ int SignalOf(int status) {
 
 }  // namespace
 
-CallCount CountCalls(const std::function<void()>& become) {
+CallCount CountCalls(const std::function<void()>& become,
+                     const std::function<void(pid_t, uint64_t)>& at_call) {
   sys::Pipe go = sys::MakePipe().value();
   pid_t child = ::fork();
   Must(child >= 0);
@@ -83,6 +84,7 @@ CallCount CountCalls(const std::function<void()>& become) {
     if (call) {
       ++count.calls;
       ++count.by_program[program->second][*call];
+      if (at_call) at_call(pid, *call);
     }
     // ignoring: it may have been killed meanwhile, then the next wait says so
     (void)::ptrace(PTRACE_SYSCALL, pid, 0, SignalOf(status));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,7 +19,9 @@ struct CallCount {
 };
 
 // Runs `become`, which executes a program, in a child, and counts the system calls that program and
-// all it starts enter (ptrace(2), as root). Returns when every one of them has ended.
-CallCount CountCalls(const std::function<void()>& become);
+// all it starts enter (ptrace(2), as root). Returns when every one of them has ended. `at_call` is
+// told of each, before it is made.
+CallCount CountCalls(const std::function<void()>& become,
+                     const std::function<void(pid_t, uint64_t number)>& at_call = {});
 
 }  // namespace taskcell::test

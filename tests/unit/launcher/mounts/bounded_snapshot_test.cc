@@ -16,6 +16,7 @@
 #include "launcher/sys/memory.h"
 #include "launcher/sys/poll.h"
 #include "launcher/sys/process.h"
+#include "launcher/sys/self.h"
 #include "tests/support/hung_files.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/wait_for.h"
@@ -117,6 +118,18 @@ TEST(ChildWorkTest, TheChildHasNoStandardStreams) {
     return made;
   };
   EXPECT_EQ(DoInChild(work, {60'000, -1, {}}, is_gone)->bytes, "/dev/null /dev/null /dev/null ");
+}
+
+// CVE-2026-41163: another process of the same uid must not look into it, nor take its descriptors.
+TEST(ChildWorkTest, TheChildCannotBeTraced) {
+  bool is_gone = false;
+  auto work = []() -> Result<WorkResult> {
+    WorkResult made;
+    made.bytes = TRY(sys::IsDumpable()) ? "dumpable" : "not";
+    return made;
+  };
+  EXPECT_TRUE(sys::IsDumpable().value()) << "control";
+  EXPECT_EQ(DoInChild(work, {60'000, -1, {}}, is_gone)->bytes, "not");
 }
 
 TEST(SnapshotRecordTest, WhatCannotBeReadAgainIsNotWritten) {
