@@ -173,7 +173,7 @@ Result<int> RunShell(const Home& home, const std::string& name, Surroundings& su
     for (const std::string& warning : warnings) tell(Text("warning: ", Printable(warning)));
   };
   warn(admission.warnings);
-  warn(task.snapshot.content().warnings);
+  warn(task.Warnings());
   task.plan.terminal = true;
   task.plan.deadline_unix_ms = UnixMilliseconds() + static_cast<int64_t>(kShellLimitMs);
   Receipt receipt;

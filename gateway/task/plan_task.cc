@@ -88,6 +88,12 @@ Status PlanLoop(const Programs& programs, PlannedTask& task) {
 
 }  // namespace
 
+std::vector<std::string> PlannedTask::Warnings() const {
+  std::vector<std::string> warnings = snapshot.content().warnings;
+  warnings.insert(warnings.end(), user.warnings.begin(), user.warnings.end());
+  return warnings;
+}
+
 cell::PlannedMount MountOf(const std::string& source, std::string_view target, cell::EntryKind kind,
                            const struct stat& info) {
   cell::PlannedMount mount;
@@ -134,7 +140,7 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
       TakeSnapshot(home, agent, directory, admission.own_settings.unsafe_subtree, surroundings);
   if (!snapshot.ok()) return SnapshotFault(std::move(snapshot).error());
   PlannedTask task{
-      std::move(directory), std::move(snapshot).value(), {}, {}, std::move(ids), {}, {}};
+      std::move(directory), std::move(snapshot).value(), {}, {}, {}, std::move(ids), {}, {}};
   task.plan = EmptyPlan(home, agent.config.name, run_id, agent.config.timeout_ms);
   task.plan.uid = task.ids.uid;
   task.plan.gid = task.ids.gid;
@@ -143,6 +149,7 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
   PlanRoot(admission.engine->kind(), admission.settings.image, admission.root, task.plan);
   PlanLimits(admission.settings, task.plan);
   TRY(PlanAgentMount(task));
+  task.user = TRY(PlanUserEntries(task.directory, admission.root, task.plan));
   TRY(PlanInput(request.inputs, task));
   if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(surroundings.programs, task));
   std::vector<std::string> none;  // a snapshot holds plain files alone

@@ -4,11 +4,13 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/config/agent_config.h"
 #include "gateway/config/home.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/run_directory.h"
+#include "gateway/task/user_entries.h"
 #include "launcher/base/unique_fd.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/mounts/stored_snapshot.h"
@@ -19,11 +21,15 @@ namespace taskcell::gateway {
 struct PlannedTask {
   RunDirectory directory;
   mounts::StoredSnapshot snapshot;
+  UserEntries user;
   UniqueFd input;     // the copy of what is seen at /input
   UniqueFd loop_pin;  // openai_compat only
   probe::CellIds ids;
   cell::CellPlan plan;
   std::string prompt;  // whole, as the AI gets it
+
+  // Of the entries that were left out, and of what the root lacks.
+  std::vector<std::string> Warnings() const;
 };
 
 // Takes the snapshot of the agent directory and a copy of the task's inputs, reads the prompt's

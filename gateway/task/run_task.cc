@@ -76,7 +76,7 @@ Receipt BeginReceipt(const Home& home, const Agent& agent, const Admission& admi
   receipt.upstream_overridden = payer.route.overridden;
   for (const AllowedHost& host : admission.tunnel_hosts)
     receipt.tunnel_hosts.push_back(host.Spelling());
-  receipt.warnings = task.snapshot.content().warnings;
+  receipt.warnings = task.Warnings();
   if (admission.credential_inside)
     receipt.warnings.push_back(
         Text("the credential of account `", Printable(payer.account),

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "launcher/base/text.h"
-#include "tests/engine/task_fixture.h"
+#include "tests/engine/small_root_fixture.h"
 #include "tests/integration/gateway/egress/proxy_process.h"
 #include "tests/support/egress_world.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class WaysOutTest : public TaskFixture {
+class WaysOutTest : public SmallRootFixture {
  protected:
   static constexpr std::string_view kThrough = "through";
 
@@ -26,31 +26,11 @@ class WaysOutTest : public TaskFixture {
     TaskFixture::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     fs::create_directory(At("world"));
-    if (!image_.empty()) MakeImageWithBash();
-    Put("agents/a1/SKILLS/ways_out", ReadText(WAYS_OUT_PATH));
-  }
-
-  // An image of the small root's files in the place of the fixture's empty one.
-  void MakeImageWithBash() {
-    ASSERT_EQ(test::Run({MAKE_SMALL_ROOT, At("root")}).status, 0);
-    Json files = Json::object();
-    for (const auto& entry : fs::recursive_directory_iterator(At("root"))) {
-      const std::string name = entry.path().string().substr(At("root").size());
-      if (entry.is_symlink()) {
-        files[name] = {{"link", fs::read_symlink(entry.path()).string()}};
-      } else if (entry.is_regular_file()) {
-        files[name] = {{"from", entry.path().string()}};
-      } else {
-        files[name] = {{"dir", true}};
-      }
+    if (!image_.empty()) {  // in the place of the fixture's empty one
+      ASSERT_NO_FATAL_FAILURE(MakeSmallRoot());
+      ASSERT_NO_FATAL_FAILURE(MakeSmallRootImage());
     }
-    files["/usr/bin/sh"] = {{"link", "bash"}};
-    const Json spec = {{"config", Json::object()}, {"files", files}};
-    std::ofstream(At("spec")) << spec.dump();
-    Outcome made =
-        test::Run({"/bin/sh", "-c", "exec python3 \"$0\" \"$1\" \"$2\" \"$(cat \"$3\")\"",
-                   MAKE_IMAGE_PATH, socket_, image_, At("spec")});
-    ASSERT_EQ(made.status, 0) << made.err;
+    Put("agents/a1/SKILLS/ways_out", ReadText(WAYS_OUT_PATH));
   }
 
   using Outcomes = std::map<std::string, std::string>;

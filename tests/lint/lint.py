@@ -70,7 +70,7 @@ MAX_LINES = 400
 SOURCE_TOPS = ["seccomp", "launcher", "probe", "gateway"]
 # What a test names that starts an AI's program or a stand-in for one, and how it shows that it left the host's network.
 AI_PROGRAMS = re.compile(r'\bclis/bin\b|\bcli-root\b|\bMAKE_SMALL_ROOT\b|\bAGY_PATH\b|"bin/(claude|codex|grok|agy)"|Program\("taskcell"\),\s*"run"')
-OWN_NETWORK = re.compile(r"\bTASKCELL_ENTER_OWN_NETWORK\b|/(task|trap|real_task|script|gateway|host)_fixture\.h\"")
+OWN_NETWORK = re.compile(r"\bTASKCELL_ENTER_OWN_NETWORK\b|/(task|trap|small_root|real_task|script|gateway|host)_fixture\.h\"")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 
 

@@ -1,12 +1,12 @@
 #!/bin/bash
-# make_small_root.sh DIR: a root directory for native cells with bash, cat, head and sleep of this host, and in the
+# make_small_root.sh DIR: a root directory for native cells with bash, cat, head, id and sleep of this host, and in the
 # places of the AI programs a stand-in that does what /agent/SKILLS/trap says.
 set -euo pipefail
 root=$1
 install -d -m 0755 "$root"/{usr/bin,usr/local/bin,usr/lib,usr/lib64,etc,agent,workspace,proc,dev,sys,run/taskcell,tmp}
 for name in bin lib lib64; do ln -s usr/$name "$root/$name"; done
 install -m 0644 /dev/null "$root/run/taskcell/loop"
-for program in bash cat head sleep; do
+for program in bash cat head id sleep; do
   path=$(type -P $program)
   cp "$(readlink -f "$path")" "$root/usr/bin/$program"
   for library in $(ldd "$path" | grep -oE '/[^ ]+'); do
@@ -14,6 +14,7 @@ for program in bash cat head sleep; do
   done
 done
 printf 'root:x:0:0::/:/bin/bash\n' >"$root/etc/passwd"
+printf 'root:x:0:\n' >"$root/etc/group"
 cat >"$root/usr/bin/stand-in" <<'STAND_IN'
 #!/bin/bash
 # ask PATH BODY: one request to the broker, as the real program would send it.
