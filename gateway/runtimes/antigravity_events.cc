@@ -1,20 +1,14 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 
 #include "gateway/runtimes/event_reader.h"
+#include "gateway/runtimes/tool_names.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
 namespace {
 
-constexpr std::array<std::string_view, 14> kTools = {
-    "run_command",  "command_status", "send_command_input",
-    "view_file",    "write_to_file",  "replace_file_content",
-    "sed_file",     "list_dir",       "multi_replace_file_content",
-    "find_by_name", "grep_search",    "finish",
-    "wait",         "wait_5_seconds"};
 // Our hook's refusal of a forbidden tool begins with this.
 constexpr std::string_view kDeniedByHook = "tool call denied by pre-tool hook";
 constexpr std::size_t kMaxSteps = 10'000;
@@ -62,7 +56,9 @@ class AntigravityEvents : public EventReader {
   void Tool(std::string_view tool, const std::string& index, const JsonValue& step,
             RunFacts& facts) {
     facts.used_tool = true;
-    if (std::find(kTools.begin(), kTools.end(), tool) != kTools.end()) return;
+    if (std::find(kAntigravityTools.begin(), kAntigravityTools.end(), tool) !=
+        kAntigravityTools.end())
+      return;
     std::string_view state = step.String("state");
     if (state == "ACTIVE" && pending_.size() < kMaxSteps) {
       pending_[index] = tool;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kEmptyMcpFile = "empty-mcp.json";
 constexpr std::string_view kAntigravitySettings = ".gemini/antigravity-cli/settings.json";
+constexpr std::string_view kAntigravityHooks = ".gemini/config/hooks.json";
 constexpr std::string_view kGrokPromptFile = "prompt.txt";
 
 // Settings of codex that keep it from everything but files and a shell. Each is known to
@@ -198,6 +199,12 @@ void PlanGrok(const JobRequest& request, cell::Job& job) {
           .Take();
 }
 
+// Every tool is asked about first: a forbidden one is refused, and the program goes on.
+std::string HooksOfAntigravity() {
+  return Text(R"({"taskcell-tools":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command",)",
+              R"("command":")", kLoopPath, " ", kToolGuard, R"(","timeout":10}]}]}})", "\n");
+}
+
 // It takes no address of a broker: its requests go through tunnels, with the key in its own hands.
 void PlanAntigravity(const JobRequest& request, cell::Job& job) {
   job.argv = AntigravityCommand(request.executable, request.model);
@@ -205,6 +212,7 @@ void PlanAntigravity(const JobRequest& request, cell::Job& job) {
   job.files.push_back(
       {std::string(kAntigravitySettings), 0600,
        Text("{\"modelProvider\":\"gemini\",\"trustedWorkspaces\":[\"", kJobDirectory, "\"]}\n")});
+  job.files.push_back({std::string(kAntigravityHooks), 0600, HooksOfAntigravity()});
   job.environment = std::move(BaseEnvironment().Set("GEMINI_API_KEY", request.secret)).Take();
 }
 

@@ -19,7 +19,8 @@ enum class CredentialShape : uint8_t {
   kOauthToken,  // claude only: a token made by `claude setup-token`
 };
 
-// Where the cell finds our own loop for openai_compat, mounted read-only like taskcell-init.
+// Where the cell finds our own loop for openai_compat, which also answers antigravity's hook,
+// mounted read-only like taskcell-init.
 inline constexpr std::string_view kLoopPath = "/run/taskcell/loop";
 // The job's HOME and temporary directory, on the cell's /tmp.
 inline constexpr std::string_view kJobHome = "/tmp/dudu-private/home";

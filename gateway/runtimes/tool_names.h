@@ -30,6 +30,12 @@ inline constexpr std::array<std::string_view, 17> kCodexTools = {"shell",
                                                                  "send_message_to_user_async"};
 inline constexpr std::array<std::string_view, 6> kGrokTools = {
     "run_terminal_command", "read_file", "search_replace", "list_dir", "grep", "write"};
+inline constexpr std::array<std::string_view, 14> kAntigravityTools = {
+    "run_command",  "command_status", "send_command_input",
+    "view_file",    "write_to_file",  "replace_file_content",
+    "sed_file",     "list_dir",       "multi_replace_file_content",
+    "find_by_name", "grep_search",    "finish",
+    "wait",         "wait_5_seconds"};
 // What grok keeps even when it is told its tools (seen), and must be told that it may not have.
 inline constexpr std::array<std::string_view, 19> kGrokDenied = {"todo_write",
                                                                  "monitor",
@@ -50,5 +56,8 @@ inline constexpr std::array<std::string_view, 19> kGrokDenied = {"todo_write",
                                                                  "scheduler_list",
                                                                  "kill_command_or_subagent",
                                                                  "get_command_or_subagent_output"};
+
+// taskcell-loop started with this answers antigravity's hook.
+inline constexpr std::string_view kToolGuard = "--tool-guard";
 
 }  // namespace taskcell::gateway

@@ -75,6 +75,11 @@ Status PlanInput(const std::vector<std::string>& paths, PlannedTask& task) {
   return Ok();
 }
 
+// It is the whole program of the one, and answers the hook of the other.
+bool NeedsLoop(Runtime runtime) {
+  return runtime == Runtime::kOpenAiCompat || runtime == Runtime::kAntigravity;
+}
+
 // The loop is our own program: it comes into the cell like taskcell-init.
 Status PlanLoop(const Programs& programs, PlannedTask& task) {
   Result<UniqueFd> loop = sys::OpenAt2(AT_FDCWD, programs.loop, O_PATH, RESOLVE_NO_SYMLINKS);
@@ -151,7 +156,7 @@ Result<PlannedTask> PlanTask(const Home& home, const Agent& agent, const Admissi
   TRY(PlanAgentMount(task));
   task.user = TRY(PlanUserEntries(task.directory, admission.root, task.plan));
   TRY(PlanInput(request.inputs, task));
-  if (admission.runtime == Runtime::kOpenAiCompat) TRY(PlanLoop(surroundings.programs, task));
+  if (NeedsLoop(admission.runtime)) TRY(PlanLoop(surroundings.programs, task));
   std::vector<std::string> none;  // a snapshot holds plain files alone
   mounts::FileReader here;
   task.prompt = WholePrompt(TRY(ReadSystemPrompt(here, task.snapshot.fd(), none)), request.prompt);

@@ -23,7 +23,7 @@ struct PlannedTask {
   mounts::StoredSnapshot snapshot;
   UserEntries user;
   UniqueFd input;     // the copy of what is seen at /input
-  UniqueFd loop_pin;  // openai_compat only
+  UniqueFd loop_pin;  // openai_compat and antigravity only
   probe::CellIds ids;
   cell::CellPlan plan;
   std::string prompt;  // whole, as the AI gets it

@@ -6,6 +6,7 @@ The certificate of the test's provider is read from the agent's directory."""
 import json
 import os
 import ssl
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -31,6 +32,27 @@ def ask(model, prompt):
     return json.load(opener.open(request, timeout=20))["text"]
 
 
+def use(index, tool):
+    """Asks the hooks first, as the real program does, and has the tool done where none refuses it."""
+    step(index, "tool", "ACTIVE", tool_name=tool)
+    with open(os.path.expanduser("~/.gemini/config/hooks.json")) as file:
+        hooks = json.load(file)
+    for name, events in hooks.items():
+        for group in events["PreToolUse"]:
+            assert group["matcher"] == "*", group
+            for hook in group["hooks"]:
+                answer = subprocess.run(
+                    hook["command"], shell=True, check=True, timeout=hook["timeout"], capture_output=True,
+                    input=json.dumps({"toolCall": {"name": tool, "args": {"name": "run_command"}},
+                                      "modelName": "m"}).encode()).stdout
+                decision = json.loads(answer)
+                if decision.get("decision") != "allow":
+                    error = f"tool call denied by pre-tool hook {name}: {decision['reason']}"
+                    return step(index, "tool", "ERROR", tool_name=tool,
+                                tool_info={"name": tool, "error": {"message": error}})
+    return step(index, "tool", "DONE", tool_name=tool)
+
+
 def main():
     arguments = sys.argv[1:]
     assert arguments[:2] == ["--print", ""], arguments
@@ -44,8 +66,9 @@ def main():
     except urllib.error.HTTPError as error:
         say("result", status="ERROR", error={"code": error.code, "message": "API key not valid"})
         return 1
-    step(1, "tool", "DONE", tool_name="run_command")
-    step(2, "agent_response", "DONE", text_delta=text)
+    use(1, "run_command")
+    use(2, "browser")
+    step(3, "agent_response", "DONE", text_delta=text)
     say("result", status="SUCCESS", response=text, num_turns=1,
         usage={"input_tokens": 3, "output_tokens": 4})
     return 0

@@ -2,10 +2,15 @@
 // standard input; OPENAI_BASE_URL names the broker on the cell's loopback, OPENAI_API_KEY is what
 // it expects instead of a credential. Events go to standard output, one JSON object a line. Exit
 // status: 0 there is a reply, 1 there is none, 2 it was started wrongly.
+//
+// taskcell-loop --tool-guard: antigravity's hook, inside a cell (see tool_guard.h). Exit status 0,
+// whatever it answers.
 #include <cstdlib>
 #include <optional>
 
 #include "gateway/runtimes/loop/run.h"
+#include "gateway/runtimes/loop/tool_guard.h"
+#include "gateway/runtimes/tool_names.h"
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/output.h"
@@ -25,7 +30,16 @@ std::string TakeVariable(const char* name) {
   return copy;
 }
 
+// What cannot be read is denied.
+Result<bool> Guard() {
+  constexpr std::size_t kMaxCallBytes = 16U << 20U;  // a file's whole content may be in it
+  Result<std::string> call = sys::ReadAll(0, kMaxCallBytes);
+  TRY(sys::WriteAll(1, GuardAnswer(call.ok() ? call.value() : "") + "\n"));
+  return true;
+}
+
 Result<bool> Main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == kToolGuard) return Guard();
   uint64_t turns = argc == 3 ? ParseUnsigned(argv[2]).value_or(0) : 0;
   if (turns == 0 || turns > kMaxTurns || argv[1][0] == '\0') {
     return Error(Kind::kUsage, "usage: taskcell-loop MODEL TURNS (1 to 1000), prompt on stdin");

@@ -161,10 +161,15 @@ TEST(PlanJobTest, AntigravityTakesItsPromptAsALineAndItsKeyFromTheEnvironment) {
   EXPECT_EQ(After(job.argv, "--model"), "model-1");
   EXPECT_THAT(job.environment, Contains("GEMINI_API_KEY=AIza-the-key"));
   EXPECT_THAT(job.argv, Not(Contains(testing::HasSubstr("AIza"))));
-  ASSERT_EQ(job.files.size(), 1U);
+  ASSERT_EQ(job.files.size(), 2U);
   EXPECT_EQ(job.files[0].path, ".gemini/antigravity-cli/settings.json");
   EXPECT_EQ(job.files[0].content,
             "{\"modelProvider\":\"gemini\",\"trustedWorkspaces\":[\"/workspace\"]}\n");
+  EXPECT_EQ(job.files[1].path, ".gemini/config/hooks.json");
+  EXPECT_EQ(job.files[1].content,
+            R"({"taskcell-tools":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command",)"
+            R"("command":"/run/taskcell/loop --tool-guard","timeout":10}]}]}})"
+            "\n");
 }
 
 TEST(PlanJobTest, WithTunnelsHttpsGoesThroughThemAndTheBrokerIsAskedDirectly) {

@@ -98,6 +98,7 @@ TEST_F(RunTaskTest, AntigravityNeedsAGeminiKeyWhichIsInsideItsCell) {
   Agent("a1", "[runtime]\nprovider = \"antigravity\"\n[model]\npreferred = \"gemini-3-pro\"\n");
   ExpectRefused("no_account", "a Gemini API key");
   surroundings_.environment = {{"GEMINI_API_KEY", "AIza-test"}};
+  surroundings_.programs.loop = "/usr/bin/true";  // it answers the hook
   TaskAnswer answer = Run();
   EXPECT_TRUE(state_.plan.value().tunnels);
   EXPECT_NE(answer.receipt_json.find("\"credential_inside\":true"), std::string::npos);
