@@ -6,6 +6,7 @@
 #include <span>
 
 #include "gateway/runtimes/tool_names.h"
+#include "gateway/task/program_age.h"
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -206,6 +207,8 @@ Verdict NoReply(const Evidence& evidence) {
   if (evidence.events.has_value() && evidence.events->pids_refusals > 0)
     return Fail("pids_limit", Text("the sandbox reached its process limit (", evidence.pids,
                                    "): raise pids or let the task start fewer"));
+  if (std::optional<std::string> why = WhyTooOld(evidence); why.has_value())
+    return Fail("invalid_config", std::move(*why));
   return Fail("no_reply", Text("the ", FamilyName(evidence.runtime),
                                evidence.on_host ? " CLI on the host" : " CLI in the sandbox",
                                " ended without a reply (exit ", ExitText(evidence.end), ")"));

@@ -60,10 +60,11 @@ struct Verdict {
 // Weighs the evidence. The order is the reference's: transport, tool violation, rate limit,
 // overflow, refused set-up, authentication, step limit, time-out, stopped, reply or none; where
 // there is none and the evidence supports it, provider_unavailable, out_of_memory or pids_limit
-// instead of no_reply. A program that is not there is invalid_config. What the
-// program prints can be forged by a tool, so an outcome that blames the provider needs the broker's
-// word, and a reply needs at least one answer of the provider behind it; where no broker
-// stood between (IsStreamEvidence), the stream is believed. Pure.
+// instead of no_reply. A program that is not there, or is too old for
+// its command line, is invalid_config. What the program prints can be forged by a tool, so an
+// outcome that blames the provider needs the broker's word, and a reply needs at least one answer
+// of the provider behind it; where no broker stood between (IsStreamEvidence), the stream is
+// believed. Pure.
 Verdict Classify(const Evidence& evidence);
 
 // What a cell's programs come from: "image `x`", "root directory `x`", or the host's.

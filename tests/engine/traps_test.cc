@@ -91,8 +91,8 @@ std::vector<Trap> GrokTraps() {
            Say(R"({"type":"end","stopReason":"end_turn","num_turns":1})"),
        "no_reply", "", "(exit 0)"},
       {"a namesake that knows none of the options",
-       "echo \"error: unexpected argument '--prompt-file'\" >&2; exit 2", "no_reply", "",
-       "(exit 2)"},
+       "echo \"error: unexpected argument '--prompt-file'\" >&2; exit 2", "invalid_config", "",
+       "[container.sandbox.executables] grok"},
   };
   for (const char* tool : {"web_search", "web_fetch", "Agent", "spawn_subagent", "use_tool"})
     traps.push_back({Text("the tool ", tool), Say(With(std::string(kClaudeTool), tool)) + result,
@@ -196,6 +196,11 @@ std::vector<Trap> TrapsOf(const Speaker& by) {
        relayed ? "no_reply" : "auth_failed", "", relayed ? "(exit 1)" : "", differs("finish")},
   };
   const std::string asked = relayed ? by.ask + "\n" : "";
+  const std::string too_old = "echo \"error: unknown option '--of-today'\" >&2; exit 1";
+  traps.push_back({"an older program", too_old, "invalid_config", "", "older than taskcell needs"});
+  if (relayed)
+    traps.push_back({"the words of an older program once the provider was asked", asked + too_old,
+                     "no_reply", "", "(exit 1)"});
   traps.push_back({"control: more steps than may be, with a text", asked + text + by.steps, "ok",
                    "so far", "", differs("steps")});
   traps.push_back({"control: more steps than may be", asked + by.steps, "step_limit", "",

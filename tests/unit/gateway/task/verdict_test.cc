@@ -257,6 +257,56 @@ TEST(VerdictTest, ProgramThatIsNotThereIsAMatterOfTheConfiguration) {
   EXPECT_EQ(refused("files", ENOENT).code, "supervisor_refused");
 }
 
+// What claude 2.1.197 and codex 0.171.0 say of an option, a value and a setting they do not know.
+TEST(VerdictTest, AProgramThatDoesNotKnowItsCommandLineIsAMatterOfTheConfiguration) {
+  auto old = [](const char* says) {
+    return With([says](Evidence& e) {
+      e.executable = "/usr/bin/claude";
+      e.root = "image `img`";
+      e.run.reply.reset();
+      e.run.has_result = false;
+      e.run.outcome = StreamOutcome::kFailed;
+      e.run.diagnostics = says;
+      e.end.exit.code = 1;
+      e.egress.totals.model_calls = 0;
+    });
+  };
+  for (const char* says :
+       {"error: unknown option '--safe-mode'\n",
+        "error: option '--permission-mode <mode>' argument 'dontAsk' is invalid. Allowed choices "
+        "are acceptEdits, default, plan.\n",
+        "WARNING: proceeding\nerror: unexpected argument '--ephemeral' found\n\nUsage: codex "
+        "exec\n",
+        "Error loading config.toml: unknown configuration field `features.apps` in -c/--config "
+        "override\n",
+        "flag provided but not defined: -input-format\n"}) {
+    Verdict verdict = Classify(old(says));
+    EXPECT_EQ(verdict.code, "invalid_config") << says;
+    EXPECT_EQ(verdict.message,
+              "`/usr/bin/claude` in the image `img` does not know an option it is started with: it "
+              "is older than taskcell needs, or another program; `taskcell image check` shows its "
+              "version; put a newer claude there, or set [container.sandbox.executables] claude to "
+              "one");
+    EXPECT_NE(verdict.detail.find(std::string(says).substr(0, 20)), std::string::npos);
+  }
+  // Where a tool may have said it, and where it is not what ended the program.
+  for (const auto& change : std::initializer_list<std::function<void(Evidence&)>>{
+           [](Evidence& e) { e.egress.totals.requests = 1; },
+           [](Evidence& e) { e.egress.totals.tunnels = 1; },
+           [](Evidence& e) { e.run.used_tool = true; }, [](Evidence& e) { e.end.exit.code = 0; },
+           [](Evidence& e) { e.end.exit.signal = 6; },
+           [](Evidence& e) { e.run.diagnostics = "it is broken"; }}) {
+    Evidence evidence = old("error: unknown option '--safe-mode'");
+    change(evidence);
+    EXPECT_EQ(Classify(evidence).code, "no_reply");
+  }
+  Evidence on_host = old("error: unknown option '--safe-mode'");
+  on_host.on_host = true;
+  EXPECT_EQ(Classify(on_host).message,
+            "`/usr/bin/claude` on the host does not know an option it is started with: it is older "
+            "than taskcell needs, or another program; install a newer claude");
+}
+
 TEST(VerdictTest, ProviderThatNeverAnsweredIsNamed) {
   auto away = [](uint64_t answers) {
     return Classify(With([&](Evidence& e) {
