@@ -1,6 +1,7 @@
 // Preloaded into a program (LD_PRELOAD), sets its time of day by as many seconds forward as the
 // file SHIFTED_CLOCK holds, a number of 8 bytes that may change at any time. The clocks that nobody
-// can set are left alone, as they are when a clock jumps.
+// can set are left alone, as they are when a clock jumps; but for the steady one, which goes ahead
+// by what the file SHIFTED_STEADY_CLOCK holds, where a test does not want to wait.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,18 +13,24 @@
 
 namespace {
 
-const volatile long* Shift() {
-  static const volatile long* const shift = []() -> const volatile long* {
-    static const long none = 0;
-    const char* path = ::secure_getenv("SHIFTED_CLOCK");
-    const int file = path == nullptr ? -1 : ::open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return &none;
-    void* mapped = ::mmap(nullptr, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
-    (void)::close(file);
-    return mapped == MAP_FAILED ? &none : static_cast<const volatile long*>(mapped);
-  }
-  ();
-  return shift;
+const volatile long* Map(const char* name) {
+  static const long none = 0;
+  const char* path = ::secure_getenv(name);
+  const int file = path == nullptr ? -1 : ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return &none;
+  void* mapped = ::mmap(nullptr, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
+  (void)::close(file);
+  return mapped == MAP_FAILED ? &none : static_cast<const volatile long*>(mapped);
+}
+
+long OfDay() {
+  static const volatile long* const shift = Map("SHIFTED_CLOCK");
+  return *shift;
+}
+
+long Steady() {
+  static const volatile long* const shift = Map("SHIFTED_STEADY_CLOCK");
+  return *shift;
 }
 
 }  // namespace
@@ -32,9 +39,10 @@ extern "C" {
 
 int clock_gettime(clockid_t clock, struct timespec* now) {
   const long failed = ::syscall(SYS_clock_gettime, clock, now);
-  if (failed == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-    now->tv_sec += *Shift();
-  return static_cast<int>(failed);
+  if (failed != 0) return static_cast<int>(failed);
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) now->tv_sec += OfDay();
+  if (clock == CLOCK_MONOTONIC) now->tv_sec += Steady();
+  return 0;
 }
 
 time_t time(time_t* into) noexcept {
