@@ -52,15 +52,19 @@ Result<AgentConfig> ReadAgentConfig(const ConfigValue& document);
 // An agent as found in a home.
 struct Agent {
   AgentConfig config;
-  std::string directory_name;  // below agents/
+  std::string directory_name;  // below agents/; of an ephemeral agent ".ephemeral/<name>"
   UniqueFd directory;          // pinned; O_RDONLY
   std::vector<std::string> warnings;
 };
 
+// Whether `name` is one of an agent that was made for some tasks of another and goes again.
+bool IsEphemeral(std::string_view name);
+
 // Finds the agent whose [agent] name is `name` ("default": the one whose role is main) below
 // <home>/agents; directories that begin with '_' or '.' are not agents. A directory called `name`
 // whose agent it is settles it, and no other is read; else the last one wins, with a warning, and
-// one that takes longer than kHastyLimit counts only where no other has the agent. Where
+// one that takes longer than kHastyLimit counts only where no other has the agent. A name that
+// begins with "eph-" is an ephemeral agent's: its directory alone, agents/.ephemeral/<name>. Where
 // <home>/agent_resolved/<name>.toml exists it replaces agent.toml. Error codes: agent_not_found;
 // invalid_config when the directory of that name holds an agent.toml that cannot be used;
 // agent_dir_unmountable when the directory is no real directory.

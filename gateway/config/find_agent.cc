@@ -12,6 +12,8 @@
 namespace taskcell::gateway {
 namespace {
 
+constexpr std::string_view kEphemeral = "eph-";
+constexpr char kEphemeralDirectory[] = ".ephemeral";
 constexpr std::string_view kAgentNotFound = "agent_not_found";
 constexpr std::string_view kInvalidConfig = "invalid_config";
 constexpr std::string_view kUnmountable = "agent_dir_unmountable";
@@ -97,6 +99,23 @@ Result<UniqueFd> OpenAgents(const Home& home) {
   if (agents.ok()) return agents;
   if (agents.error().err == ENOENT) return UniqueFd();
   return std::move(agents).error().With("agents").Coded(kInvalidConfig);
+}
+
+// Its directory is known by its name, whatever its file calls it.
+Result<Agent> OpenEphemeral(const Home& home, int agents_fd, std::string_view name) {
+  Error missing(Kind::kConfig, Text("the agent is not registered: this home has no agents/",
+                                    kEphemeralDirectory, "/", Printable(name), "/agent.toml"));
+  Result<UniqueFd> all =
+      sys::OpenAt2(agents_fd, kEphemeralDirectory, O_RDONLY | O_DIRECTORY, sys::kResolveBeneath);
+  if (!all.ok() && all.error().err == ENOENT) return std::move(missing).Coded(kAgentNotFound);
+  if (!all.ok()) return std::move(all).error().With("agents").Coded(kUnmountable);
+  Result<Agent> agent = OpenAgent(*home.files, all->get(), std::string(name));
+  if (!agent.ok() && agent.error().err == ENOENT) return std::move(missing).Coded(kAgentNotFound);
+  if (!agent.ok())
+    return std::move(agent).error().With(Text("agents/", kEphemeralDirectory, "/", name));
+  agent->config.name = name;
+  agent->directory_name = Text(kEphemeralDirectory, "/", name);
+  return agent;
 }
 
 // Looks for the agent in one directory after the other.
@@ -194,6 +213,8 @@ Result<Agent> SearchAgents(const Home& home, int agents_fd, std::string_view nam
 
 }  // namespace
 
+bool IsEphemeral(std::string_view name) { return name.starts_with(kEphemeral); }
+
 Result<std::vector<ListedAgent>> ListAgents(const Home& home) {
   std::vector<ListedAgent> listed;
   UniqueFd agents = TRY(OpenAgents(home));
@@ -218,7 +239,8 @@ Result<Agent> FindAgent(const Home& home, std::string_view name) {
   if (!IsAgentName(name)) return NotFound(name);
   UniqueFd agents = TRY(OpenAgents(home));
   if (!agents.valid()) return NotFound(name);
-  Agent agent = TRY(SearchAgents(home, agents.get(), name));
+  Agent agent = TRY(IsEphemeral(name) ? OpenEphemeral(home, agents.get(), name)
+                                      : SearchAgents(home, agents.get(), name));
   TRY(ApplyResolved(home, agent.config));
   return agent;
 }

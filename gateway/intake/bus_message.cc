@@ -112,6 +112,7 @@ TaskKind KindOf(const BusMessage& message) {
        {"heartbeat-scheduler", TaskKind::kHeartbeat},
        {"goal-loop-driver", TaskKind::kGoalRound},
        {"autopilot", TaskKind::kAutopilotDelegate}}};
+  if (IsEphemeral(message.agent_id)) return TaskKind::kEphemeral;
   if (message.message_id.starts_with("goal:")) return TaskKind::kGoalRound;
   for (const auto& [sender, kind] : kSenders)
     if (message.sender == sender) return kind;

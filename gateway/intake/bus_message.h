@@ -54,8 +54,9 @@ std::optional<std::string> ObjectionTo(const BusMessage& message);
 // The same of a payload that was not even read. Pure.
 std::string TooLarge(uint64_t bytes);
 
-// The kind of task a message asks for, always one that runs in a cell where the agent's sandbox is
-// on: whoever may write to a queue must not be able to choose the host. Pure.
+// The kind of task a message asks for: for an agent of the registry always one that runs in a cell
+// where its sandbox is on, since whoever may write to a queue must not be able to choose the host.
+// What an ephemeral agent is sent is `ephemeral`, which the guide leaves on the host. Pure.
 TaskKind KindOf(const BusMessage& message);
 
 // Messages for the same agent, up to kMaxCoalesced, become one task; the agents are in the order

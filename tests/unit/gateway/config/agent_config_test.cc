@@ -160,6 +160,28 @@ TEST_F(FindAgentTest, HiddenAndRemovedDirectoriesAreNoAgents) {
   EXPECT_EQ(FindAgent(home_, "a1").error().code, "agent_not_found");
 }
 
+TEST_F(FindAgentTest, AnEphemeralAgentIsFoundInItsOwnPlaceAndNowhereElse) {
+  EXPECT_EQ(FindAgent(home_, "eph-1").error().code, "agent_not_found");
+  Put("agents/dir1/agent.toml", "[agent]\nname = \"eph-1\"\n");
+  Put("agents/eph-1/agent.toml", "[agent]\nname = \"eph-1\"\n");
+  EXPECT_EQ(FindAgent(home_, "eph-1").error().code, "agent_not_found");
+  Put("agents/.ephemeral/eph-1/agent.toml",
+      "[agent]\nname = \"a1\"\n[container]\nsandbox_enabled = true\n");
+  const Agent agent = FindAgent(home_, "eph-1").value();
+  EXPECT_EQ(agent.directory_name, ".ephemeral/eph-1");
+  EXPECT_EQ(agent.config.name, "eph-1");
+  EXPECT_TRUE(agent.config.sandbox_enabled);
+  EXPECT_EQ(FindAgent(home_, "a1").error().code, "agent_not_found");
+  EXPECT_EQ(FindAgent(home_, "eph-2").error().code, "agent_not_found");
+  fs::create_directory_symlink("../dir1", path_ + "/agents/.ephemeral/eph-3");
+  EXPECT_EQ(FindAgent(home_, "eph-3").error().code, "agent_dir_unmountable");
+  Put("agents/.ephemeral/eph-4/agent.toml", "[agent");
+  EXPECT_EQ(FindAgent(home_, "eph-4").error().code, "invalid_config");
+  const std::vector<ListedAgent> all = ListAgents(home_).value();
+  for (const ListedAgent& listed : all)
+    EXPECT_EQ(listed.directory_name.find(".ephemeral"), std::string::npos);
+}
+
 TEST_F(FindAgentTest, HomeWithoutAgentsHasNone) {
   EXPECT_EQ(FindAgent(home_, "a1").error().code, "agent_not_found");
 }

@@ -100,7 +100,7 @@ TEST(BusMessageTest, TooMuchTooFarOrForNobodyIsNoTask) {
 }
 
 // Whoever may write a row must not be able to choose the host for it.
-TEST(BusMessageTest, EveryMessageAsksForAKindThatRunsInACell) {
+TEST(BusMessageTest, EveryMessageAsksForAKindThatRunsInACellButAnEphemeralAgents) {
   struct Row {
     std::string_view sender, id;
     TaskKind kind;
@@ -119,6 +119,8 @@ TEST(BusMessageTest, EveryMessageAsksForAKindThatRunsInACell) {
     message.message_id = row.id;
     EXPECT_EQ(KindOf(message), row.kind) << row.sender;
     EXPECT_EQ(CoverageOf(KindOf(message)), Coverage::kInCell) << row.sender;
+    message.agent_id = "eph-1f0c";
+    EXPECT_EQ(KindOf(message), TaskKind::kEphemeral) << row.sender;
   }
 }
 
