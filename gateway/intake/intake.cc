@@ -173,7 +173,7 @@ Status Intake::TakeFromQueue() {
   std::optional<MessageQueue> queue = TRY(MessageQueue::Open(home_));
   if (!queue.has_value()) return Ok();
   for (const QueuedMessage& row : TRY(queue->Pending(kMaxRowsAtOnce))) TRY(TakeRow(*queue, row));
-  return Ok();
+  return WarnOfWorkflows(*queue);
 }
 
 Status Intake::TakeRow(MessageQueue& queue, const QueuedMessage& row) {
@@ -279,6 +279,25 @@ void Intake::Warn(std::string_view event, const BusMessage& message, const std::
                                    {{"queue", rail},
                                     {"message", message.message_id},
                                     {"reason", OneLine(why, kMaxMessageBytes)}}});
+}
+
+// They stay, and nobody else may serve the queue meanwhile: that is told once.
+Status Intake::WarnOfWorkflows(MessageQueue& queue) {
+  if (told_of_workflows_) return Ok();
+  const int64_t rows = TRY(queue.Workflows());
+  if (rows == 0) return Ok();
+  told_of_workflows_ = true;
+  // ignoring: as above
+  (void)AppendLog(
+      home_.fd.get(),
+      {"message_left",
+       "system",
+       {{"queue", kQueueRail},
+        {"reason", Text(rows,
+                        " rows that `workflow` sent wait and are not taken: what they ask for "
+                        "is the platform's own; end this gateway for the platform's to take "
+                        "them, or submit the plan's steps as plan_step")}}});
+  return Ok();
 }
 
 // A line that makes no sense stays where it is: it is told of once, not at every look.

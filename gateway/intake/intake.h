@@ -55,6 +55,7 @@ class Intake {
   Result<TaskAnswer> AnswerTo(const IntakeRow& row);
   void Warn(std::string_view event, const BusMessage& message, const std::string& rail,
             std::string_view why);
+  Status WarnOfWorkflows(MessageQueue& queue);
   void WarnOfLine(const std::string& line, std::string_view why);
 
   const Home& home_;
@@ -62,6 +63,7 @@ class Intake {
   UniqueFd lock_;
   BusFile::Stamp seen_;  // of the bus, when nothing was left to be taken from it
   BusFile::Replaced replaced_;
+  bool told_of_workflows_ = false;
   std::set<std::string> told_;  // digests of lines that make no sense
 };
 

@@ -120,6 +120,13 @@ Result<std::vector<QueuedMessage>> MessageQueue::Pending(int64_t limit) {
   return rows;
 }
 
+Result<int64_t> MessageQueue::Workflows() {
+  Statement select = TRY(database_.Prepare(
+      "SELECT count(*) FROM message_queue WHERE status = 'pending' AND sender = 'workflow'"));
+  if (!TRY(select.Step().With(kQueueFile))) return 0;
+  return select.Integer(0);
+}
+
 Status MessageQueue::Take(std::string_view id) {
   Statement update =
       TRY(database_.Prepare("UPDATE message_queue SET status = 'processing', acked_at = ? WHERE id "

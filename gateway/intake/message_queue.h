@@ -29,9 +29,12 @@ class MessageQueue {
   // shape.
   static Result<std::optional<MessageQueue>> Open(const Home& home);
 
-  // The oldest rows that wait, but those of the platform's own workflows. A row that cannot even
+  // The oldest rows that wait, but those that `workflow` sent. A row that cannot even
   // have an id is failed at once.
   Result<std::vector<QueuedMessage>> Pending(int64_t limit);
+  // How many rows of `workflow` wait, for whoever runs the platform's plans: what such a row asks
+  // for is not laid down.
+  Result<int64_t> Workflows();
   // The row no longer waits. It becomes `processing`, which the platform never puts back.
   Status Take(std::string_view id);
   // Its reply, or why there is none. A row that has its end keeps it.

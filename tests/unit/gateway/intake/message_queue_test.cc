@@ -58,6 +58,18 @@ TEST_F(MessageQueueTest, AFailureIsInItsRowWithItsDetailAndTheRequesterIsToldWit
   EXPECT_EQ(Ask("SELECT COUNT(*) FROM delegation_callbacks"), "1") << "the platform's to remove";
 }
 
+TEST_F(MessageQueueTest, RowsOfWorkflowsStayAndThatIsLoggedOnce) {
+  MakeQueue();
+  Row("w1", "a1", "a step", "workflow");
+  Row("w2", "a1", "another", "workflow");
+  Row("m1", "a1", "ours");
+  for (int look = 0; look < 3; ++look) Look();
+  EXPECT_THAT(RunAll(Reply("the reply")), ElementsAre("a1: ours"));
+  for (const char* id : {"w1", "w2"}) EXPECT_EQ(StateOf(id), "pending");
+  EXPECT_EQ(LogLines(), 1U) << Log();
+  EXPECT_THAT(Log(), HasSubstr(" WARN message_left agent=system queue=queue reason=\"2 rows"));
+}
+
 TEST_F(MessageQueueTest, RowsThatMakeNoSenseFailByNameAndBlockNothing) {
   MakeQueue(", lane TEXT");
   Queue(
