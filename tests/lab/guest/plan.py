@@ -97,7 +97,7 @@ VARIANTS = {
             Program("attack_native", filter="StreamFileAttackTest.*:HostileWordsTest.*"),
         ),
         checks=("test_attack.QuickTopics", "test_cells.Cells", "test_cells.UnifiedCells", "test_weight.IoWeight",
-                "test_engines.Engines", "test_demo.Demo", "test_demo.UserDemo")),
+                "test_tasks.EngineTasks", "test_demo.Demo", "test_demo.UserDemo")),
     "attacks": Variant("unified", programs=_ON_EACH_FILE_SYSTEM, checks=("test_attack.WholeSuite",)),
     "package": Variant("unified", checks=("test_package.InstalledPackage", "test_package.OperatedPackage")),
     "probe": Variant(

@@ -85,8 +85,8 @@ class Tasks(test_engines.Engines):
             "steps": [{"do": "write", "path": "/workspace/canary", "content": self.canary},
                       {"do": "write", "path": "/tmp/canary", "content": self.canary},
                       {"do": "read", "path": "/workspace/canary"}, {"do": "read", "path": "/tmp/canary"},
-                      {"do": "read", "path": "/agent/wiki/value.txt"}],
-            "reply": "{2} {3} {last}"})
+                      {"do": "read", "path": "/agent/wiki/value.txt"}, {"do": "read", "path": "/etc/passwd"}],
+            "reply": "{2} {3} {4} {last}"})
         ran = self.run_in(places.manager("alice"), "env", f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1", TASKCELL, "run",
                           "scout", "Read the value.", "--home", str(home), "--json")
         self.assertTrue(ran.stdout.startswith("{"), f"status {ran.returncode} {ran.stdout} {ran.stderr}")
@@ -109,12 +109,22 @@ class Tasks(test_engines.Engines):
         """A task with tools comes back with what only a tool in the cell could read, from a verified cell."""
         answer = self.run_task(socket_path)
         self.assertEqual(answer["code"], "ok", answer)
-        self.assertEqual(answer["reply"], f"{self.canary} {self.canary} {self.value}")
+        self.assertTrue(answer["reply"].startswith(f"{self.canary} {self.canary} {self.value} root:x:0:0:"), answer["reply"])
+        self.assertIn(f"\nagent:x:{answer['receipt']['cell']['uid']}:", answer["reply"])
         receipt = answer["receipt"]
         self.assertTrue(receipt["verified"], receipt)
         for limit in receipt["limits"]:
             self.assertEqual(limit["asked"], limit["seen_outside"], limit)
         print(f"lab: a task on {receipt['engine']}: uid separation {receipt['uid_separation']}")
+
+
+class EngineTasks(Tasks):
+    """Of each engine its limits in force, and on rootful Docker and rootless Podman a whole task."""
+
+    def assert_engine(self, place, socket_path):
+        test_engines.Engines.assert_engine(self, place, socket_path)
+        if socket_path == "/run/docker.sock" or "podman" in socket_path:
+            super().assert_engine(place, socket_path)
 
 
 class TaskRefusals(Tasks):
