@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""run_case.py CASES.md ID BIN_DIR: one given case: makes its input in an empty directory, then runs its check with the
-programs of BIN_DIR. Exit status 0 passed, 1 failed, 77 cannot run here (the reason is printed).
-With TASKCELL_TEST_OPENAT2 set to ENOSYS or EPERM the check runs where openat2(2) answers that."""
+"""run_case.py CASES.md ID BIN_DIR: one given case: makes its input in an empty directory and sees that the ground it stands
+on holds here, then makes it again in another and runs its check with the programs of BIN_DIR. Exit status 0 passed, 1 failed,
+77 cannot run here (the reason is printed).
+With TASKCELL_TEST_OPENAT2 set to ENOSYS or EPERM the check runs where openat2(2) answers that; with TASKCELL_CASE_LAUNCH_AS=user
+the launcher is always started by the case's user, else by whoever the check says, which mostly is root."""
 import ctypes
 import errno
 import os
@@ -79,17 +81,22 @@ def main():
                        GW=os.path.join(bin_dir, 'taskcell-casedriver'), LAUNCH=os.path.join(bin_dir, 'taskcell-launch'),
                        TASKCELL_PROBE=os.path.join(bin_dir, 'taskcell-probe'),
                        AUDIT=os.path.join(bin_dir, 'taskcell-probe') + ' mounts --policy agent')
+    if os.environ.get('TASKCELL_CASE_LAUNCH_AS') == 'user':
+        who = pwd.getpwnam(user)
+        # By exec, not by lib.sh's asuser: checks send signals to what they started.
+        environment['LAUNCH'] = f"setpriv --reuid={who.pw_uid} --regid={who.pw_gid} --clear-groups {environment['LAUNCH']}"
     # Another program may stand in for it.
     environment['PROBE'] = os.environ.get('TASKCELL_CASE_PROBE', environment['TASKCELL_PROBE'])
     for name in ('DOCKER_HOST', 'DOCKER_CONTEXT', 'DOCKER_CONFIG', 'CONTAINER_HOST', 'ANTHROPIC_BASE_URL',
                  'OPENAI_BASE_URL'):
         environment.pop(name, None)
     case = find_case(cases, wanted)
-    with tempfile.TemporaryDirectory(prefix='taskcell-case-') as directory:
-        os.chmod(directory, 0o755)
-        if not run('input', case['input'], directory, environment) or not run('check', case['check'], directory,
-                                                                              environment):
-            sys.exit(1)
+    for part in ('ground', 'check'):
+        # Each in a directory of its own: what one leaves is nothing to the other.
+        with tempfile.TemporaryDirectory(prefix='taskcell-case-') as directory:
+            os.chmod(directory, 0o755)
+            if not run('input', case['input'], directory, environment) or not run(part, case[part], directory, environment):
+                sys.exit(1)
 
 
 main()
