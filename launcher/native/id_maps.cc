@@ -6,7 +6,7 @@
 
 #include "launcher/base/accounts.h"
 #include "launcher/base/text.h"
-#include "launcher/native/subordinate_ids.h"
+#include "launcher/native/free_ids.h"
 #include "launcher/sys/file.h"
 #include "launcher/sys/privilege.h"
 #include "launcher/sys/proc.h"
@@ -50,7 +50,8 @@ Status CheckLoginGroup() {
 }
 
 Result<OutsideIds> ChooseSubids(const cell::CellPlan& plan) {
-  SubordinateIds granted = TRY(ReadSubordinateIds(::getuid()));
+  FreeSubordinateIds free = TRY(ReadFreeSubordinateIds(::getuid(), ::getgid()));
+  const SubordinateIds& granted = free.ids;
   if (granted.uids.empty()) return NoRange(::getuid(), "/etc/subuid");
   if (granted.gids.empty()) return NoRange(::getuid(), "/etc/subgid");
   if (TRY(sys::HasNoNewPrivileges())) {
@@ -65,7 +66,8 @@ Result<OutsideIds> ChooseSubids(const cell::CellPlan& plan) {
   }
   TRY(CheckLoginGroup());
   uint64_t pick = NumberOf(plan.run_id);
-  return OutsideIds{MapWay::kSubids, PickId(granted.uids, pick), PickId(granted.gids, pick)};
+  return OutsideIds{MapWay::kSubids, PickId(granted.uids, pick), PickId(granted.gids, pick),
+                    std::move(free.shared_with)};
 }
 
 Result<OutsideIds> ChooseOwn() {

@@ -33,6 +33,7 @@ struct OutsideIds {
   MapWay way = MapWay::kOwn;
   uid_t uid = 0;
   gid_t gid = 0;
+  std::string shared_with = {};  // kSubids: who was granted them too; else empty
 };
 
 // "own" | "subordinate" | "root": how the report and the receipt name the way.

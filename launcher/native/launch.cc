@@ -13,6 +13,7 @@
 #include "launcher/native/agent_snapshot.h"
 #include "launcher/native/cell.h"
 #include "launcher/native/data_files.h"
+#include "launcher/native/free_ids.h"
 #include "launcher/native/gate_client.h"
 #include "launcher/native/message.h"
 #include "launcher/native/own_filter.h"
@@ -114,6 +115,8 @@ Result<Finished> Launch(const LaunchRequest& request, const Options& options, co
   orders.errors = streams.job_errors();
   Terminal terminal;  // before the cell: given back when nothing of the cell runs any more
   NativeCell cell = TRY(NativeCell::Make(std::move(orders)));
+  if (!cell.outside().shared_with.empty())
+    PrintMessage(Text("warning: ", SharedIds(cell.outside().shared_with)));
   // Not earlier: the child could not open its own id maps. From here on no other process of this
   // uid can look into the launcher.
   TRY(sys::SetNotDumpable());

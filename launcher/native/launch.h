@@ -15,7 +15,7 @@ struct Finished {
 };
 
 // Makes the cell of the command line, verifies it, runs the program in it and removes it. Prints
-// warnings about an agent directory, and nothing else.
+// warnings about an agent directory and about ids that others have too, and nothing else.
 Result<Finished> RunInCell(const Options& options);
 
 }  // namespace taskcell::native

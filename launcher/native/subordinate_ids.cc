@@ -33,12 +33,6 @@ Result<IdRange> ParseRange(std::size_t line, std::string_view text,
   return IdRange{static_cast<uint32_t>(*first), static_cast<uint32_t>(*count)};
 }
 
-Result<std::string> ReadOptional(const char* path) {
-  Result<std::string> text = sys::ReadFile(AT_FDCWD, path, kMaxSubordinateFileBytes);
-  if (!text.ok() && text.error().err == ENOENT) return std::string();
-  return text;
-}
-
 }  // namespace
 
 Result<std::vector<IdRange>> ParseSubordinateIds(std::string_view text, std::string_view name,
@@ -68,12 +62,25 @@ uint32_t PickId(const std::vector<IdRange>& ranges, uint64_t pick) {
   return ranges.front().first;
 }
 
+Result<std::string> ReadAccountFile(const char* path) {
+  Result<std::string> text = sys::ReadFile(AT_FDCWD, path, kMaxSubordinateFileBytes);
+  if (!text.ok() && text.error().err == ENOENT) return std::string();
+  return text;
+}
+
+Result<SubordinateFiles> ReadSubordinateFiles() {
+  return SubordinateFiles{TRY(ReadAccountFile("/etc/passwd")), TRY(ReadAccountFile("/etc/subuid")),
+                          TRY(ReadAccountFile("/etc/subgid"))};
+}
+
+Result<SubordinateIds> GrantedIds(const SubordinateFiles& files, uint32_t uid) {
+  const std::string name = LoginName(files.passwd, uid);
+  return SubordinateIds{TRY(ParseSubordinateIds(files.uids, name, uid).With("/etc/subuid")),
+                        TRY(ParseSubordinateIds(files.gids, name, uid).With("/etc/subgid"))};
+}
+
 Result<SubordinateIds> ReadSubordinateIds(uint32_t uid) {
-  std::string name = LoginName(TRY(ReadOptional("/etc/passwd")), uid);
-  std::string uids = TRY(ReadOptional("/etc/subuid"));
-  std::string gids = TRY(ReadOptional("/etc/subgid"));
-  return SubordinateIds{TRY(ParseSubordinateIds(uids, name, uid).With("/etc/subuid")),
-                        TRY(ParseSubordinateIds(gids, name, uid).With("/etc/subgid"))};
+  return GrantedIds(TRY(ReadSubordinateFiles()), uid);
 }
 
 }  // namespace taskcell::native

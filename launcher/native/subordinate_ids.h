@@ -33,13 +33,27 @@ Result<std::vector<IdRange>> ParseSubordinateIds(std::string_view text, std::str
 // different kernel ids. `ranges` must not be empty. Pure.
 uint32_t PickId(const std::vector<IdRange>& ranges, uint64_t pick);
 
-// What both files grant the calling user.
+// What both files grant a user.
 struct SubordinateIds {
   std::vector<IdRange> uids;
   std::vector<IdRange> gids;
 };
-// Reads /etc/passwd, /etc/subuid and /etc/subgid. A missing file grants nothing; either list may
-// come back empty.
+
+// A file of accounts, of at most kMaxSubordinateFileBytes; empty where there is none.
+Result<std::string> ReadAccountFile(const char* path);
+
+// The texts of /etc/passwd, /etc/subuid and /etc/subgid.
+struct SubordinateFiles {
+  std::string passwd;
+  std::string uids;
+  std::string gids;
+};
+Result<SubordinateFiles> ReadSubordinateFiles();
+// What they grant `uid`, whether an account has it or not; either list may come back empty. Pure.
+Result<SubordinateIds> GrantedIds(const SubordinateFiles& files, uint32_t uid);
+
+// Both in one: what an engine's own user namespace, which maps all of them, is made of. For the ids
+// of a cell see ReadFreeSubordinateIds.
 Result<SubordinateIds> ReadSubordinateIds(uint32_t uid);
 
 }  // namespace taskcell::native

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "launcher/base/text.h"
+#include "launcher/native/free_ids.h"
 #include "probe/cells/cell_ids.h"
 #include "probe/cells/docker_cell.h"
 #include "probe/cells/image_volumes.h"
@@ -118,9 +119,12 @@ std::string DockerEngine::Identity() const {
 }
 
 Result<CellIds> DockerEngine::ChooseIds(const std::string& run_id) {
-  auto subordinate = TRY(native::ReadSubordinateIds(::geteuid()));
-  if (info_.rootless) return ChooseRootlessIds(subordinate, ::geteuid(), ::getegid(), run_id);
-  return ChooseDaemonIds(subordinate, ::geteuid(), ::getegid(), run_id);
+  if (info_.rootless) {
+    return ChooseRootlessIds(TRY(native::ReadSubordinateIds(::geteuid())), ::geteuid(), ::getegid(),
+                             run_id);
+  }
+  native::FreeSubordinateIds free = TRY(native::ReadFreeSubordinateIds(::geteuid(), ::getegid()));
+  return ChooseDaemonIds(free.ids, ::geteuid(), ::getegid(), run_id);
 }
 
 Result<std::unique_ptr<RunningCell>> DockerEngine::Make(cell::CellPlan plan,

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "launcher/base/text.h"
+#include "launcher/native/free_ids.h"
 #include "launcher/sys/file.h"
 #include "probe/cells/cell_ids.h"
 #include "probe/cells/native_cell.h"
@@ -28,7 +29,8 @@ Result<ImageFacts> NativeEngine::CheckImage(const std::string& image) {
 
 Result<CellIds> NativeEngine::ChooseIds(const std::string& /*run_id*/) {
   TRY(RefuseRootIds(::geteuid(), ::getegid()));
-  auto subordinate = TRY(native::ReadSubordinateIds(::geteuid()));
+  native::SubordinateIds subordinate =
+      TRY(native::ReadFreeSubordinateIds(::geteuid(), ::getegid())).ids;
   CellIds ids{kInsideId, kInsideId, false, Text("the gateway's own uid ", ::geteuid())};
   ids.separate = !subordinate.uids.empty() && !subordinate.gids.empty() && HasMapHelpers();
   if (ids.separate) ids.how = "a subordinate uid through newuidmap";
