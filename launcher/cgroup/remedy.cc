@@ -31,4 +31,9 @@ Error Unenforced(const std::vector<Controller>& controllers, Error cause) {
       .Coded(kUnenforced);
 }
 
+Error WithoutScope(Error refusal, const Error& scope) {
+  refusal.text += Text(" (no scope of the user's manager was to be had: ", scope.text, ")");
+  return refusal;
+}
+
 }  // namespace taskcell::cgroup

@@ -27,4 +27,8 @@ std::string TooLittleMemory(uint64_t bytes);
 // and errno, and carries the code. An error that has the code already stays as it is.
 Error Unenforced(const std::vector<Controller>& controllers, Error cause);
 
+// `refusal`, with why `scope` (EnterOwnScope), in which the limits might have held, could not be
+// had. Pure.
+Error WithoutScope(Error refusal, const Error& scope);
+
 }  // namespace taskcell::cgroup

@@ -249,7 +249,9 @@ Result<cgroup::RunCgroup> MakeCgroup(const CellOrders& orders) {
 Result<cgroup::RunCgroup> MakeUnified(const CellOrders& orders) {
   Result<cgroup::RunCgroup> made = MakeCgroup(orders);
   bool by_place = !made.ok() && made.error().code == cgroup::kUnenforced;
-  if (!by_place || !orders.cgroup_parent.empty() || !cgroup::EnterOwnScope().ok()) return made;
+  if (!by_place || !orders.cgroup_parent.empty()) return made;
+  Status entered = cgroup::EnterOwnScope();
+  if (!entered.ok()) return cgroup::WithoutScope(std::move(made).error(), entered.error());
   return MakeCgroup(orders);
 }
 

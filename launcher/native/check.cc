@@ -97,14 +97,25 @@ Result<std::string> CheckPlace(const cgroup::Layout& layout, cgroup::Controller 
   return Text("limits go below ", Printable(place.path));
 }
 
+// As for a cell: what a login session hands on to nobody, the user's manager has to give.
+void LeaveSession(Result<cgroup::Layout>& layout, Lines& lines) {
+  Status entered = cgroup::EnterOwnScope();
+  if (entered.ok()) {
+    layout = cgroup::ReadLayout();
+    return;
+  }
+  Result<bool> on_v1 = cgroup::ReadAllOnV1();
+  if (on_v1.ok() && on_v1.value()) return;  // no cell would ask for one
+  lines.Note("scope", Text("none of the user's manager was to be had: ", entered.error().text));
+}
+
 void CheckPlaces(const std::string& parent, Lines& lines) {
   Result<cgroup::Layout> layout = cgroup::ReadLayout();
-  // As for a cell: what a login session hands on to nobody, the user's manager has to give.
   const bool lacks =
       layout.ok() &&
       std::any_of(std::begin(cgroup::kControllers), std::end(cgroup::kControllers),
                   [&](auto each) { return !CheckPlace(layout.value(), each, parent).ok(); });
-  if (lacks && parent.empty() && cgroup::EnterOwnScope().ok()) layout = cgroup::ReadLayout();
+  if (lacks && parent.empty()) LeaveSession(layout, lines);
   if (!layout.ok()) return lines.Fail("cgroups", layout.error().text);
   for (cgroup::Controller controller : cgroup::kControllers)
     lines.Add(Text(cgroup::Name(controller), " cgroup"),

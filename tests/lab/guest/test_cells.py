@@ -92,6 +92,13 @@ class UnifiedCells(Case):
         checked = self.run_in(places.login("alice"), LAUNCH, "--check")
         self.assertEqual((checked.returncode, checked.stdout.count("pass ")), (0, 9), checked.stdout + checked.stderr)
 
+    def test_scope_that_cannot_be_had_is_told_why(self):
+        session = places.unit("alice", "PAMName=login", "InaccessiblePaths=/usr/bin/busctl")
+        self.assert_refused(session, "resource_limits_unenforced", "no scope of the user's manager was to be had", "busctl")
+        checked = self.run_in(session, LAUNCH, "--check")
+        self.assertEqual(checked.returncode, 1, checked.stdout + checked.stderr)
+        self.assertRegex(checked.stdout, r"(?m)^-     scope .*busctl")
+
     def test_scope_is_gone_with_its_cell(self):
         self.launch(places.login("alice"), "true")
         units = subprocess.run(["systemctl", "--user", "-M", "alice@", "list-units", "--all", "--plain", "taskcell-*"],

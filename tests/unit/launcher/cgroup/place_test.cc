@@ -204,5 +204,15 @@ TEST(RemedyTest, ErrorKeepsItsFirstCode) {
   EXPECT_EQ(Unenforced({Controller::kCpu}, Error(Kind::kDenied, "x")).kind, Kind::kDenied);
 }
 
+TEST(RemedyTest, WhyThereIsNoScopeIsSaidBesideTheRefusal) {
+  Error refusal = WithoutScope(Unenforced({Controller::kPids}, Error(Kind::kDenied, "cause")),
+                               Error(Kind::kSystem, "busctl: no bus"));
+  EXPECT_EQ(refusal.code, kUnenforced);
+  EXPECT_EQ(refusal.kind, Kind::kDenied);
+  EXPECT_EQ(refusal.text,
+            "the pids limit cannot be enforced: cause (no scope of the user's manager was to be "
+            "had: busctl: no bus)");
+}
+
 }  // namespace
 }  // namespace taskcell::cgroup
