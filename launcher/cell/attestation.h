@@ -25,6 +25,8 @@ struct LimitsSeen {
   // Only looked at where the plan asks for them: those of the cell's own cgroup.
   std::optional<uint64_t> io_weight;
   std::optional<std::string> cpu_set;  // in force, as the kernel lists it
+  // Whether running out of memory kills the cell as a whole. Only the outside half tells.
+  std::optional<bool> oom_group;
 };
 
 // One call that must be refused, tried for real by a process that is set up exactly as the job will

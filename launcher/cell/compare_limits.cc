@@ -113,6 +113,10 @@ void CompareLimits(const Limits& planned, const LimitsSeen& inside, const Limits
   CompareOne("limits.pids", planned.pids, inside.pids, outside.pids, IsExactly, found);
   CompareShares(planned, inside, " inside", true, found);
   CompareShares(planned, outside, " outside", false, found);
+  if (planned.oom_group && outside.oom_group != true) {
+    found.AddLimit("limits.oom_group", "the whole cell is killed",
+                   outside.oom_group ? "one process is" : "no limit file");
+  }
   // The launcher hands every limit file it made to init, so none inside means that there is none.
   if (planned.cpu_may_be_missing && !inside.cpu_quota_us) return;
   CompareCpu(planned.cpu_millis, CpuOf(inside), CpuOf(outside), found);

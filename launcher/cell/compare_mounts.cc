@@ -146,13 +146,23 @@ void MountComparison::ComparePlanned(const PlannedMount& planned) {
   }
 }
 
-// A whole /proc where its processes alone were asked for; the other way round the launcher says so.
+// That kernels before 5.8 show as a number.
+bool HidesProcesses(const std::string& super_options) {
+  return HasMountOption(super_options, "hidepid=invisible") ||
+         HasMountOption(super_options, "hidepid=2");
+}
+
+// A /proc that shows other processes, or a whole one where its processes alone were asked for; the
+// other way round the launcher says so.
 void MountComparison::CompareProc() {
-  if (engine_ != Engine::kNative || !plan_.proc_is_subset) return;
+  if (engine_ != Engine::kNative) return;
   auto proc = std::find_if(mounts_.begin(), mounts_.end(),
                            [](const Mounted& each) { return each.line.mount_point == "/proc"; });
-  if (proc == mounts_.end() || HasMountOption(proc->line.super_options, "subset=pid")) return;
-  found_.Add("proc", "subset=pid", proc->line.super_options);
+  if (proc == mounts_.end()) return found_.Add("proc", "mounted", "not mounted");
+  const std::string& options = proc->line.super_options;
+  if (!HidesProcesses(options)) found_.Add("proc", "hidepid=invisible", options);
+  if (plan_.proc_is_subset && !HasMountOption(options, "subset=pid"))
+    found_.Add("proc", "subset=pid", options);
 }
 
 uint64_t MountComparison::TmpfsSize(const std::string& target) const {

@@ -196,10 +196,13 @@ Result<LevelLimits> ReadLevel(int directory_fd, const std::string& below, bool u
   switch (controller) {
     case Controller::kMemory:
       limits.memory = TRY(ReadLimit(level, unified ? "memory.max" : "memory.limit_in_bytes"));
-      if (unified)
+      if (unified) {
         limits.swap = TRY(ReadLimit(level, "memory.swap.max"));
-      else
+        std::optional<uint64_t> group = TRY(ReadLimit(level, "memory.oom.group"));
+        if (group) limits.oom_group = *group == 1;
+      } else {
         limits.memory_and_swap = TRY(ReadLimit(level, "memory.memsw.limit_in_bytes"));
+      }
       break;
     case Controller::kPids:
       limits.pids = TRY(ReadLimit(level, "pids.max"));
@@ -226,6 +229,7 @@ void Lower(LevelLimits& into, const LevelLimits& level) {
   LowerOne(into.cpu, level.cpu, SmallerShare);
   if (!into.io_weight) into.io_weight = level.io_weight;
   if (!into.cpu_set) into.cpu_set = level.cpu_set;
+  if (!into.oom_group) into.oom_group = level.oom_group;
 }
 
 cell::LimitsSeen ToSeen(const LevelLimits& effective, bool host_has_swap) {
@@ -244,6 +248,7 @@ cell::LimitsSeen ToSeen(const LevelLimits& effective, bool host_has_swap) {
   }
   seen.io_weight = effective.io_weight;
   seen.cpu_set = effective.cpu_set;
+  seen.oom_group = effective.oom_group;
   return seen;
 }
 

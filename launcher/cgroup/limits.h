@@ -37,6 +37,7 @@ struct LevelLimits {
   std::optional<CpuBandwidth> cpu;
   std::optional<uint64_t> io_weight;
   std::optional<std::string> cpu_set;
+  std::optional<bool> oom_group;
 };
 
 // Parses one number of a limit file: "max", -1 and v1's largest page count are kUnlimited. nullopt

@@ -43,6 +43,14 @@ struct Deviation {
 
 class CompareMountsTest : public ::testing::TestWithParam<Deviation> {};
 
+// As a kernel before 5.8 shows it.
+TEST(CompareProcTest, HiddenProcessesMayBeSaidByNumber) {
+  CellPlan plan = HostPlan();
+  Attestation seen = MatchingAttestation(plan, Engine::kNative);
+  EditMount(seen.inside, "/proc", ",hidepid=invisible", ",hidepid=2");
+  EXPECT_EQ(Fields(Compare(plan, Engine::kNative, seen)), "");
+}
+
 TEST_P(CompareMountsTest, ADeviationInOneMountIsExactlyThatMismatch) {
   const Deviation& deviation = GetParam();
   CellPlan plan = PlanFor(deviation.engine);
@@ -72,6 +80,10 @@ INSTANTIATE_TEST_SUITE_P(
                   [](Seen s) { EditMount(s, "/", " - ", " shared:1 - "); }, Engine::kDocker},
         Deviation{"OfTheHost", "root.identity", [](Seen s) { EditMount(s, "/", "tmpfs", "ext4"); }},
         Deviation{"AWholeProc", "proc", [](Seen s) { EditMount(s, "/proc", ",subset=pid", ""); }},
+        Deviation{"AProcThatShowsOthers", "proc",
+                  [](Seen s) { EditMount(s, "/proc", ",hidepid=invisible", ""); }},
+        Deviation{"AProcThatOnlyKeepsOthersClosed", "proc",
+                  [](Seen s) { EditMount(s, "/proc", ",hidepid=invisible", ",hidepid=1"); }},
         Deviation{"LinksFollowed", "mount:/run/taskcell/init",
                   [](Seen s) { EditMount(s, "/run/taskcell/init", ",nosymfollow", ""); }},
         Deviation{"Twice", "root",

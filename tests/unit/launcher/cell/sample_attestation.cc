@@ -42,6 +42,8 @@ void AddEngineMounts(const CellPlan& plan, Engine engine, InsideAttestation& see
   AddMount(seen, "/", root_options, root_type, S_IFDIR | 0755, "/", plan.root_device,
            plan.root_inode);
   AddMount(seen, "/proc", "rw,nosuid,nodev,noexec,relatime", "proc", S_IFDIR | 0555);
+  if (engine == Engine::kNative)
+    seen.mountinfo.insert(seen.mountinfo.size() - 1, ",hidepid=invisible");
   if (plan.proc_is_subset) seen.mountinfo.insert(seen.mountinfo.size() - 1, ",subset=pid");
   AddMount(seen, "/proc/sys", "ro,nosuid,nodev,noexec,relatime", "proc", S_IFDIR | 0555, "/sys");
   AddMount(seen, "/proc/acpi", "ro,relatime", "tmpfs", S_IFDIR | 0755);
@@ -106,6 +108,7 @@ LimitsSeen MatchingLimits(const Limits& planned) {
   limits.cpu_period_us = 100'000;
   limits.io_weight = planned.io_weight;
   limits.cpu_set = planned.cpu_set;
+  limits.oom_group = planned.oom_group;
   return limits;
 }
 

@@ -30,6 +30,7 @@ inline CellPlan SamplePlan() {
   plan.limits.file_bytes = 8U << 20U;
   plan.limits.io_weight = 50;
   plan.limits.cpu_set = "0-1,3";
+  plan.limits.oom_group = true;
   plan.network = NetworkMode::kProvider;
   plan.hostname = "cell";
   plan.working_directory = "/workspace/sub";

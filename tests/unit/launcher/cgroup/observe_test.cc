@@ -92,6 +92,19 @@ TEST_F(ObserveTest, UnifiedLimitsAreRead) {
   EXPECT_EQ(seen->limits.cpu_quota_us, 50000U);
 }
 
+// The kernel asks the cell's own; one above it says nothing of it.
+TEST_F(ObserveTest, WhetherTheWholeCellIsKilledIsReadAtTheNearest) {
+  PutProcess("0::/run/cell\n");
+  Put("run/cell/cgroup.procs", "");
+  Put("run/memory.oom.group", "0\n");
+  Put("memory.oom.group", "1\n");
+  EXPECT_EQ(Look(true)->limits.oom_group, false);
+  Put("run/memory.oom.group", "1\n");
+  Put("memory.oom.group", "0\n");
+  EXPECT_EQ(Look(true)->limits.oom_group, true);
+  EXPECT_EQ(Look(false)->limits.oom_group, std::nullopt);
+}
+
 TEST_F(ObserveTest, WhatIsNotVisibleIsNotClaimed) {
   PutProcess("0::/../elsewhere\n");
   Put("memory.max", "1000");
