@@ -30,6 +30,20 @@ Status CheckTmpfs(const std::vector<cell::PlannedTmpfs>& all) {
   return Ok();
 }
 
+// What else was given would not be looked at, and somebody could take it for checked.
+Status CheckOfCheck(const std::vector<std::string_view>& given) {
+  constexpr std::string_view kTaken[] = {"check", "userns",        "uid",
+                                         "gid",   "cgroup-parent", "seccomp"};
+  for (std::string_view option : given) {
+    if (std::find(std::begin(kTaken), std::end(kTaken), option) != std::end(kTaken)) continue;
+    return Usage(Text("--check looks at this host by a cell of its own, with the host root and "
+                      "limits that it goes past: leave --",
+                      option, " out. It takes --userns, --uid, --gid, --cgroup-parent and "
+                      "--seccomp; whether anything else serves, a program shows"));
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Status CheckTogether(const Options& options) {
@@ -52,14 +66,7 @@ Status CheckTogether(const Options& options) {
   }
   if (options.mode == Options::Mode::kCheck && !options.command.empty())
     return Usage("--check runs a program of its own");
-  if (options.mode == Options::Mode::kCheck && options.terminal)
-    return Usage("--check runs a program of its own that nobody types into: leave --tty out");
-  if (options.mode == Options::Mode::kCheck && !options.rootfs.empty())
-    return Usage(
-        "--check looks at this host, in a cell with the host root: leave --rootfs out, and run a "
-        "program in it to see whether it serves");
-  if (options.mode == Options::Mode::kCheck && !options.report.empty())
-    return Usage("--check writes no report: what it found is on standard output");
+  if (options.mode == Options::Mode::kCheck) TRY(CheckOfCheck(options.given));
   if (options.host_root && !options.rootfs.empty())
     return Usage("--host-root and --rootfs are two roots: give one");
   TRY(CheckFiles(options.files));

@@ -307,6 +307,7 @@ Result<Options> ParseOptions(int count, char** arguments) {
     const char* value = ::optarg == nullptr ? "" : ::optarg;
     TRY(CheckOnce(letter, value, seen).With(Text("--", NameOf(letter))));
     TRY(Take(letter, value, options).With(Text("--", NameOf(letter))));
+    options.given.emplace_back(NameOf(letter));
   }
   options.command.assign(arguments + ::optind, arguments + count);
   TRY(CheckTogether(options));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/base/result.h"
@@ -60,6 +61,7 @@ struct Options {
   std::string seccomp;  // a profile; empty: the default one
   std::string report;
   std::vector<std::string> command;
+  std::vector<std::string_view> given;  // the names of the options, in order
 
   // Mode::kGateway: descriptors the gateway passed.
   int plan_fd = -1;
