@@ -199,6 +199,10 @@ class DeviationTest : public GatewayModeTest {
   }
 
   std::vector<std::string> FieldsOf(const cell::CellPlan& made) {
+    return FieldsOf(made, Compared());
+  }
+
+  std::vector<std::string> FieldsOf(const cell::CellPlan& made, const cell::CellPlan& compared) {
     Started started = StartAsUser(cell::EncodePlan(made));
     std::string line = started.Line();
     std::size_t at = line.find(R"("pid":)");
@@ -208,7 +212,7 @@ class DeviationTest : public GatewayModeTest {
     seen.inside = gate.ReceiveAttestation().value();
     seen.outside = cgroup::Observe(static_cast<pid_t>(std::stol(line.substr(at + 6)))).value();
     std::vector<std::string> fields;
-    for (const cell::Mismatch& mismatch : cell::Compare(Compared(), cell::Engine::kNative, seen))
+    for (const cell::Mismatch& mismatch : cell::Compare(compared, cell::Engine::kNative, seen))
       fields.push_back(mismatch.field);
     started.status.Reset();
     (void)started.launcher.Wait();
@@ -247,6 +251,57 @@ TEST_F(DeviationTest, InOneFieldIsThatMismatchAndNoOther) {
     change(made);
     EXPECT_EQ(FieldsOf(made), fields);
   }
+}
+
+// What the cell was to have and has not: made as ever, compared with a plan that asks for more.
+TEST_F(DeviationTest, WhatWasLeftOutIsThatMismatchAndNoOther) {
+  using Fields = std::vector<std::string>;
+  using Plan = cell::CellPlan&;
+  const std::pair<Fields, std::function<void(Plan)>> rows[] = {
+      {{}, [](Plan /*as made*/) {}},
+      {{"limits.cpu_set"}, [](Plan p) { p.limits.cpu_set = "0"; }},
+      {{"limits.io_weight"}, [](Plan p) { p.limits.io_weight = 50; }},
+      {{"limits.oom_group"}, [](Plan p) { p.limits.oom_group = true; }},
+      {{"proc"}, [](Plan p) { p.proc_is_subset = true; }},
+      {{"mount:/data"}, [](Plan p) { p.mounts[0].follows_links = false; }},
+      {{"mount:/data"}, [](Plan p) { ++p.mounts[0].inode; }},
+      {{"mount:/data"}, [](Plan p) { ++p.mounts[0].device; }},
+      {{"mount:/data"}, [](Plan p) { p.mounts[0].kind = cell::EntryKind::kDirectory; }},
+      {{"listener"}, [](Plan p) { p.network = cell::NetworkMode::kProvider; }},
+      {{"listener", "tunnel listener"},
+       [](Plan p) {
+         p.network = cell::NetworkMode::kProvider;
+         p.tunnels = true;
+       }},
+  };
+  for (const auto& [fields, change] : rows) {
+    cell::CellPlan compared = Compared();
+    change(compared);
+    EXPECT_EQ(FieldsOf(Compared(), compared), fields);
+  }
+}
+
+// A root directory where the host's root was to be, and another than that of the plan.
+TEST_F(DeviationTest, AnotherRootIsSeen) {
+  const std::string path = MakeRootfs();
+  for (const char* directory : {"run", "home"})
+    std::filesystem::create_directory(path + "/" + directory);
+  std::ofstream(path + "/data").flush();
+  struct stat info = {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  cell::CellPlan made = Compared();
+  made.root = cell::RootKind::kRootfs;
+  made.root_source = path;
+  made.root_device = info.st_dev;
+  made.root_inode = info.st_ino;
+  EXPECT_EQ(FieldsOf(made, made), std::vector<std::string>());
+  cell::CellPlan other = made;
+  ++other.root_inode;
+  EXPECT_EQ(FieldsOf(made, other), std::vector<std::string>{"root.identity"});
+  EXPECT_THAT(FieldsOf(made, Compared()), testing::Contains("root.identity"));
+  // What is at the path must be what was planned, or nothing is made of it. `terminal` only says
+  // what the job is given, after the comparison.
+  EXPECT_THAT(FieldsOf(other, other)[0], HasSubstr(R"("event":"failed")"));
 }
 
 TEST_F(DeviationTest, AnotherFilterIsSeenWhateverItDenies) {
