@@ -201,6 +201,19 @@ TEST_F(SnapshotTest, DirectoryOverTheEntryBoundIsLeftOutAndTheOtherIsKept) {
   EXPECT_EQ(Get(target() + "/wiki/kept"), "kept");
 }
 
+// The bound that is in force where nobody gives another.
+TEST_F(SnapshotTest, TwentyThousandEntriesAreCopiedAndOneMoreIsNot) {
+  fs::create_directories(agent() + "/SKILLS");
+  for (std::size_t i = 0; i + 1 < kMaxSnapshotEntries; ++i)
+    std::ofstream(Text(agent(), "/SKILLS/", i));
+  EXPECT_EQ(Run().value().copied, kMaxSnapshotEntries);
+  ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+  UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
+  ASSERT_TRUE(RemoveTree(to.get(), "SKILLS").ok());
+  std::ofstream(agent() + "/SKILLS/one-more");
+  EXPECT_EQ(Entry(Run().value(), "SKILLS").verdict, Verdict::kSkip);
+}
+
 TEST_F(SnapshotTest, NamesWithControlBytesPrintEscapedInWarnings) {
   fs::create_directories(agent() + "/wiki");
   ASSERT_EQ(::symlink("/etc/passwd", (agent() + "/wiki/ln\nk\x1b").c_str()), 0);
