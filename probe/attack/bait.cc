@@ -1,12 +1,7 @@
 #include "probe/attack/bait.h"
 
 #include <fcntl.h>
-#include <mqueue.h>
 #include <poll.h>
-#include <sys/ipc.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
@@ -20,14 +15,12 @@
 #include "launcher/sys/spawn.h"
 #include "launcher/sys/stream.h"
 #include "probe/attack/payloads/call.h"
-#include "probe/cells/cell_ids.h"
 
 namespace taskcell::attack {
 namespace {
 
 constexpr int kForEverybody = 0666;
 constexpr int kVictimTimeoutMs = 5000;
-constexpr long kNoCall = -1;
 
 // A listening unix stream socket at `name`, which starts with a NUL for an abstract one.
 Result<UniqueFd> ListenUnix(std::string_view name) {
@@ -49,7 +42,7 @@ Result<Bait> Bait::Lay(const std::string& program, const std::string& directory,
                        const std::string& run_id, Targets& targets) {
   Bait bait;
   TRY(bait.ListenEverywhere(directory, run_id, targets));
-  TRY(bait.MakeObjects(run_id, targets));
+  bait.objects_.emplace(TRY(BaitObjects::Make(run_id, targets)));
   TRY(bait.StartVictim(program, targets));
   return bait;
 }
@@ -75,40 +68,6 @@ Status Bait::ListenEverywhere(const std::string& directory, const std::string& r
   return Ok();
 }
 
-// None of them is needed for a verdict on anything else: where the kernel has no such object its
-// payload fails outside as well, and that is what is said.
-Status Bait::MakeObjects(const std::string& run_id, Targets& targets) {
-  constexpr int kFlags = IPC_CREAT | IPC_EXCL | kForEverybody;
-  // Private is 0, so never that; a key that is taken is another's, and its payload fails outside.
-  targets.ipc_key = (probe::PickOf(run_id) & 0x3fff'ffffU) | 0x4000'0000U;
-  int64_t memory = Call(SYS_shmget, targets.ipc_key, 4096, kFlags);
-  if (memory >= 0) objects_.push_back({SYS_shmctl, static_cast<uint64_t>(memory), ""});
-  int64_t queue = Call(SYS_msgget, targets.ipc_key, kFlags);
-  if (queue >= 0) objects_.push_back({SYS_msgctl, static_cast<uint64_t>(queue), ""});
-  int64_t semaphore = Call(SYS_semget, targets.ipc_key, 1, kFlags);
-  if (semaphore >= 0) objects_.push_back({SYS_semctl, static_cast<uint64_t>(semaphore), ""});
-
-  targets.queue = "taskcell-attack-" + run_id;
-  struct mq_attr attributes = {};
-  attributes.mq_maxmsg = 1;
-  attributes.mq_msgsize = 16;
-  int64_t posix = Call(SYS_mq_open, targets.queue.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                       kForEverybody, &attributes);
-  if (posix >= 0) {
-    UniqueFd open(static_cast<int>(posix));
-    (void)sys::ChangeMode(open.get(), kForEverybody);  // ignoring: then it fails outside
-    objects_.push_back({SYS_mq_unlink, 0, targets.queue});
-  }
-  targets.shared_file = "/dev/shm/taskcell-attack-" + run_id;
-  Result<UniqueFd> file = sys::Open(targets.shared_file, O_RDWR | O_CREAT | O_EXCL, 0600);
-  if (file.ok()) {
-    objects_.push_back({kNoCall, 0, targets.shared_file});
-    TRY(sys::ChangeMode(file->get(), kForEverybody));
-    TRY(sys::WriteAll(file->get(), "shared"));
-  }
-  return Ok();
-}
-
 Status Bait::StartVictim(const std::string& program, Targets& targets) {
   constexpr int kOutNumber = 3;
   sys::Pipe out = TRY(sys::MakePipe());
@@ -126,22 +85,10 @@ Status Bait::StartVictim(const std::string& program, Targets& targets) {
   return Ok();
 }
 
-Bait::~Bait() {
-  for (const Object& object : objects_) {
-    // ignoring, all of them: what cannot be removed is empty and a few bytes
-    if (object.remove_call == SYS_semctl) {
-      (void)Call(SYS_semctl, object.id, 0, IPC_RMID);
-    } else if (object.remove_call == SYS_mq_unlink) {
-      (void)Call(SYS_mq_unlink, object.name.c_str());
-    } else if (object.remove_call == kNoCall) {
-      (void)sys::RemoveFile(AT_FDCWD, object.name);
-    } else {
-      (void)Call(object.remove_call, object.id, IPC_RMID, 0);
-    }
-  }
+void Bait::Settle() {
+  (void)Changes();  // ignoring: who came before is forgotten
+  before_ = objects_->Look();
 }
-
-void Bait::Settle() { (void)Changes(); }
 
 std::vector<std::string> Bait::Changes() const {
   std::vector<std::string> changes;
@@ -151,6 +98,11 @@ std::vector<std::string> Bait::Changes() const {
       if (!came.ok() || !came.value().has_value()) break;
       changes.push_back(Text("somebody connected to ", listener.what));
     }
+  }
+  for (const auto& [what, now] : objects_->Look()) {
+    auto before = before_.find(what);
+    if (before != before_.end() && before->second != now)
+      changes.push_back(Text(what, " of the host changed"));
   }
   Result<short> ended = sys::Poll(victim_.pidfd(), POLLIN, 0);
   if (!ended.ok() || ended.value() != 0) changes.emplace_back("a process outside was ended");
