@@ -2,6 +2,8 @@
 // name, and never run weaker in silence.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
+#include <linux/fs.h>
 #include <linux/landlock.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -17,6 +19,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/landlock.h"
 #include "tests/support/launch.h"
+#include "tests/support/on_terminal.h"
 #include "tests/support/syscall_faults.h"
 
 namespace taskcell::test {
@@ -65,6 +68,10 @@ std::vector<Lack> EveryLack() {
         {SYS_landlock_restrict_self, ENOSYS}}},
       {"CloseRange", {{SYS_close_range, ENOSYS}}},
       {"CloexecOfCloseRange", {{SYS_close_range, EINVAL}}},
+      {"MountIdsOfStatx", {{SYS_statx, ENOSYS}}},
+      {"Leases", {{SYS_fcntl, EINVAL, 1, F_SETLEASE}}},
+      {"CopyFileRange", {{SYS_copy_file_range, ENOSYS}}},
+      {"SharedBlocks", {{SYS_ioctl, EOPNOTSUPP, 1, static_cast<uint32_t>(FICLONE)}}},
       // Only on the unified hierarchy are cells born in their cgroup.
       {"CloneIntoCgroup", {{SYS_clone3, E2BIG, 1, kWithCgroup}}},
   };
@@ -95,21 +102,56 @@ class LackTest : public DegradedNativeTest, public testing::WithParamInterface<L
 TEST_P(LackTest, TheCellIsWholeAllTheSame) {
   MakeFile("agent/SOUL.md", "soul ");
   std::string report = scratch_ + "/report.json";
-  std::vector<std::string> arguments = {"--agent-dir=" + scratch_ + "/agent",
-                                        "--ro=" + MakeFile("in/file", "in ") + ":/in/file",
-                                        "--tmpfs=/more:1M",
-                                        "--report=" + report,
-                                        "--",
-                                        "/bin/sh",
-                                        "-c",
-                                        "cat /agent/SOUL.md /in/file; echo x >/more/x && echo ran"};
-  Outcome ran = Without(GetParam().faults, arguments);
+  const std::string out = scratch_ + "/out";
+  std::filesystem::create_directory(out);
+  std::filesystem::permissions(out, std::filesystem::perms::all);
+  MakeFile("linked/file", "linked ");
+  std::filesystem::create_symlink("file", scratch_ + "/linked/link");
+  MakeFile("data", "data ");
+  constexpr int kData = 77;
+  const std::vector<std::string> arguments = {
+      "--agent-dir=" + scratch_ + "/agent",
+      "--ro=" + MakeFile("in/file", "in ") + ":/in/file",
+      "--ro=" + scratch_ + "/linked:/linked:nosymfollow",
+      "--bind-rw=" + out + ":/out",
+      Text("--file=/run/data:", kData),
+      "--tmpfs=/more:1M",
+      "--report=" + report,
+      "--",
+      "/bin/sh",
+      "-c",
+      "cat /agent/SOUL.md /in/file /linked/file /run/data; cat /linked/link 2>/dev/null || "
+      "echo x >/more/x && echo y >/out/y && echo ran"};
+  RunOptions options;
+  options.in_child = [&] {
+    const int data = ::open((scratch_ + "/data").c_str(), O_RDONLY | O_CLOEXEC);
+    // NOLINTNEXTLINE(android-cloexec-dup2): for the launcher
+    if (::dup2(data, kData) != kData || !InstallFaults(GetParam().faults)) ::_exit(90);
+  };
+  Outcome ran = Launch(arguments, options);
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_EQ(ran.out, "soul in ran\n");
+  EXPECT_EQ(ran.out, "soul in linked data ran\n");
+  EXPECT_TRUE(std::filesystem::exists(out + "/y"));
   std::ifstream file(report);
   std::string told{std::istreambuf_iterator<char>(file), {}};
   EXPECT_THAT(told, HasSubstr(R"("memory_bytes":4294967296)"));
   EXPECT_THAT(told, HasSubstr(R"("keyring":"own")"));
+}
+
+TEST_P(LackTest, AProgramHasATerminalOfItsOwn) {
+  OnTerminal launcher(
+      Command({"--tty", "--timeout=60s", "--", "/bin/sh", "-c", "tty; read x; echo inside:$x"}),
+      [&] {
+        EnterDelegatedCgroup(user_->uid);
+        if (::setgroups(0, nullptr) != 0 || ::setresgid(user_->gid, user_->gid, user_->gid) != 0 ||
+            ::setresuid(user_->uid, user_->uid, user_->uid) != 0 ||
+            !InstallFaults(GetParam().faults))
+          ::_exit(90);
+      });
+  EXPECT_THAT(launcher.ScreenUntil("/dev/pts/0"), HasSubstr("/dev/pts/0"));
+  launcher.Type("one\n");
+  EXPECT_THAT(launcher.WholeScreen(), HasSubstr("inside:one"));
+  EXPECT_EQ(launcher.Wait(), 0);
 }
 
 TEST_P(LackTest, ARootDirectoryIsUsedAndItsLinksAreRefused) {
