@@ -1,6 +1,8 @@
 // taskcell-probe attack as a program: every payload gets through outside, is contained in a cell,
 // and nothing is left. Compiled once for each engine.
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 
 #include "launcher/base/text.h"
 #include "probe/attack/payload.h"
+#include "tests/support/hung_files.h"
 #include "tests/support/launch.h"
 
 namespace taskcell::test {
@@ -20,6 +23,9 @@ namespace {
 using Json = nlohmann::json;
 
 bool IsNative() { return std::string_view(ATTACKED_ENGINE) == "native"; }
+
+// Who attacks, and whose ids the cell has natively: a subordinate one, the user's own, or nobody's.
+enum class By : uint8_t { kUser, kOwnIds, kRoot };
 
 class ProbeAttackTest : public LaunchTest {
  protected:
@@ -31,12 +37,31 @@ class ProbeAttackTest : public LaunchTest {
     engine_ = "unix://" + socket;
   }
 
-  Outcome Attack(std::vector<std::string> arguments, bool as_root) const {
+  Outcome Attack(std::vector<std::string> arguments, By by) const {
     arguments.insert(arguments.begin(), {Program("taskcell-probe"), "attack", "--engine", engine_});
     RunOptions options;
-    if (!as_root) options.user = user_;
+    if (by == By::kUser) options.user = user_;
+    if (by == By::kOwnIds) options = WithoutARange();
     options.timeout_ms = 110'000;
     return test::Run(arguments, options);
+  }
+
+  // As the user where no subordinate ids are granted to anybody: cells have the user's own.
+  RunOptions WithoutARange() const {
+    RunOptions options;
+    options.environment = {"HOME=" + user_->home};
+    options.in_child = [user = *user_] {
+      for (const char* file : {"/etc/subuid", "/etc/subgid"}) {
+        if (::access(file, F_OK) != 0) continue;
+        if (!EnterOwnMounts() || ::mount("/dev/null", file, nullptr, MS_BIND, nullptr) != 0)
+          ::_exit(90);
+      }
+      EnterDelegatedCgroup(user.uid);
+      if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+          ::setresuid(user.uid, user.uid, user.uid) != 0)
+        ::_exit(91);
+    };
+    return options;
   }
 
   std::string engine_ = ATTACKED_ENGINE;
@@ -44,7 +69,7 @@ class ProbeAttackTest : public LaunchTest {
 
 struct Case {
   std::string topic;
-  bool as_root;
+  By by;
 };
 void PrintTo(const Case& each, std::ostream* out) { *out << each.topic; }
 
@@ -55,8 +80,10 @@ std::vector<Case> Cases() {
     topics.insert(std::string(payload.topic));
   std::vector<Case> cases;
   for (const std::string& topic : topics) {
-    cases.push_back({topic, false});
-    if (IsNative()) cases.push_back({topic, true});
+    cases.push_back({topic, By::kUser});
+    if (!IsNative()) continue;
+    cases.push_back({topic, By::kOwnIds});
+    cases.push_back({topic, By::kRoot});
   }
   return cases;
 }
@@ -154,8 +181,8 @@ class TopicTest : public ProbeAttackTest, public testing::WithParamInterface<Cas
   }
 
   void ExpectContained() const {
-    bool as_root = GetParam().as_root;
-    Outcome outcome = Attack({GetParam().topic, "--json"}, as_root);
+    const bool as_root = GetParam().by == By::kRoot;
+    Outcome outcome = Attack({GetParam().topic, "--json"}, GetParam().by);
     ASSERT_EQ(outcome.out.substr(0, 1), "{") << outcome.err;
     Json report = Json::parse(outcome.out);
     EXPECT_TRUE(report["refusal"].is_null()) << report["refusal"];
@@ -163,6 +190,9 @@ class TopicTest : public ProbeAttackTest, public testing::WithParamInterface<Cas
     EXPECT_FALSE(report["attacks"].empty());
     for (const Json& row : report["attacks"]) {
       ExpectBystanderSeen(row);
+      if (GetParam().by == By::kOwnIds) {
+        EXPECT_NE(row["inside"]["result"], attack::kOtherUser) << row.dump();
+      }
       if (row["verdict"] == "contained") continue;
       SCOPED_TRACE(row.dump());
       EXPECT_EQ(row["verdict"], "not_provable");
@@ -184,8 +214,34 @@ TEST_P(TopicTest, IsContained) { ExpectContained(); }
 INSTANTIATE_TEST_SUITE_P(Each, TopicTest, testing::ValuesIn(Cases()), [](const auto& row) {
   std::string name = row.param.topic;
   name[0] = static_cast<char>(std::toupper(name[0]));
-  return name + (row.param.as_root ? "OfRoot" : "OfUser");
+  switch (row.param.by) {
+    case By::kUser:
+      return name + "OfUser";
+    case By::kOwnIds:
+      return name + "OfOwnIds";
+    case By::kRoot:
+      return name + "OfRoot";
+  }
+  return name;
 });
+
+// What the topics above go by: with the option that the attack's cells are made with.
+TEST_F(ProbeAttackTest, WhereNoRangeIsGrantedACellHasItsUsersOwnIds) {
+  if (!IsNative()) return;
+  const std::string report = scratch_ + "/report";
+  const std::vector<std::string> command =
+      Command({"--userns=prefer-subids", "--report=" + report, "--", "/bin/true"});
+  auto separation = [&](const RunOptions& options) -> std::string {
+    Outcome ran = test::Run(command, options);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    std::ifstream file(report);
+    return Json::parse(file)["uid_separation"];
+  };
+  EXPECT_EQ(separation(WithoutARange()), "none");
+  RunOptions as_user;
+  as_user.user = user_;
+  EXPECT_EQ(separation(as_user), "subordinate");
+}
 
 // With the topics above: every attack was shown to work on this host or is in the lab.
 TEST_F(ProbeAttackTest, EveryAttackIsShownByOneOfTheLabsMachines) {
@@ -230,20 +286,26 @@ TEST_F(ProbeAttackTest, WhatACellUsesUpOfItsUsersIsAnEscape) {
     struct rlimit limit = {kDescriptors, kDescriptors};
     if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(90);
   };
-  Outcome outcome = test::Run(
-      {Program("taskcell-probe"), "attack", "descriptors-on-their-way", "--json"}, options);
+  std::vector<std::string> command = {Program("taskcell-probe"), "attack",
+                                      "descriptors-on-their-way", "--json"};
+  Outcome outcome = test::Run(command, options);
+  EXPECT_EQ(outcome.status, 1);
   ASSERT_EQ(outcome.out.substr(0, 1), "{") << outcome.err;
   Json row = Json::parse(outcome.out)["attacks"][0];
   EXPECT_EQ(row["verdict"], "escaped") << row;
   EXPECT_NE(row["why"].get<std::string>().find("outside its user was denied: ETOOMANYREFS"),
             std::string::npos)
       << row;
+  command.back() = "--sarif";
+  Outcome sarif = test::Run(command, options);
+  EXPECT_EQ(sarif.status, 1);
+  EXPECT_NE(sarif.out.find(R"("kind":"fail","level":"error")"), std::string::npos) << sarif.out;
 }
 
 TEST_F(ProbeAttackTest, AnUnusableCommandLineIsUsage) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"no-such-attack"}, {"--json", "--sarif"}, {"--sarif", "--quiet"}, {"--what"}}) {
-    Outcome outcome = Attack(arguments, false);
+    Outcome outcome = Attack(arguments, By::kUser);
     EXPECT_EQ(outcome.status, 2) << outcome.out;
     EXPECT_EQ(outcome.out, "");
     EXPECT_NE(outcome.err, "");
