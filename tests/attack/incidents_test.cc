@@ -2,9 +2,12 @@
 // taskcell-probe attack tries. A directory outside of the root must stay as it is in all of them.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <linux/capability.h>
+#include <linux/xattr.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -111,6 +114,88 @@ TEST_F(IncidentTest, CVE_2026_41579_LinksInTheRootsDevLeadNoDeviceElsewhere) {
   EXPECT_THAT(ran.out, HasSubstr("No such file"));
 }
 
+// The same with something of one's own to be mounted there: no plan has it.
+TEST_F(IncidentTest, CVE_2026_41579_NothingElseIsMountedAtOrBelowDev) {
+  fs::remove(rootfs_ + "/dev");
+  fs::create_symlink(canary_, rootfs_ + "/dev");
+  for (const std::string& option :
+       {std::string("--tmpfs=/dev:1M"), std::string("--tmpfs=/dev/b:1M"),
+        "--ro=" + scratch_ + ":/dev"}) {
+    Outcome ran = Launch({"--rootfs=" + rootfs_, option, "--", "/launch", "--version"});
+    EXPECT_EQ(ran.status, 125) << option;
+    EXPECT_THAT(ran.err, HasSubstr("/dev")) << option;
+  }
+}
+
+// What was written to a file of /proc went to what the root has there.
+TEST_F(IncidentTest, CVE_2019_16884_CVE_2019_19921_FilesInTheRootsProcAreNeverWritten) {
+  const std::string proc = rootfs_ + "/proc";
+  for (const char* name : {"self/attr", "sys/kernel", "sys/user", "1", "thread-self"})
+    fs::create_directories(proc + "/" + name);
+  const char* kFiles[] = {"self/attr/exec",
+                          "self/attr/keycreate",
+                          "self/setgroups",
+                          "self/uid_map",
+                          "self/oom_score_adj",
+                          "sys/kernel/core_pattern",
+                          "sys/user/max_user_namespaces",
+                          "sys/user/max_inotify_instances",
+                          "keys",
+                          "sysrq-trigger"};
+  for (bool linked : {false, true}) {
+    for (const char* name : kFiles) {
+      const std::string path = proc + "/" + name;
+      fs::remove(path);
+      if (linked) {
+        fs::create_symlink(canary_ + "/file", path);
+      } else {
+        std::ofstream(path) << "of the root";
+        fs::permissions(path, fs::perms(0666));
+      }
+    }
+    Outcome ran = InRoot(
+        "stat -f -c %T /proc; cat /proc/sys/user/max_user_namespaces; ls -d /proc/self/attr/exec "
+        "/proc/1 2>&1 | tail -n 1");
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_THAT(ran.out, testing::StartsWith("proc\n0\n"));
+    EXPECT_THAT(ran.out, HasSubstr("'/proc/1': No such file")) << "process 1 is hidden";
+    for (const char* name : kFiles) {
+      if (linked) continue;
+      EXPECT_EQ(Content(proc + "/" + name), "of the root") << name;
+    }
+  }
+}
+
+// Masks and policies of security modules were gone round by links at the top of the root. Nothing
+// of a cell is mounted at /sys.
+TEST_F(IncidentTest, CVE_2023_27561_CVE_2023_28642_LinksAtTheTopLeadNoMountElsewhere) {
+  fs::create_symlink(canary_, rootfs_ + "/sys");
+  Outcome ran = InRoot("ls /sys/ 2>&1; stat -f -c %T /proc");
+  EXPECT_THAT(ran.out, HasSubstr("No such file"));
+  EXPECT_THAT(ran.out, HasSubstr("proc\n")) << ran.err;
+  fs::remove(rootfs_ + "/etc");
+  fs::create_symlink(canary_, rootfs_ + "/etc");
+  const std::string source = MakeFile("source/file", "x");
+  UniqueFd data = sys::Open(source, O_RDONLY).value();
+  RunOptions options;
+  options.in_child = [&] {
+    if (!sys::PlaceDescriptor(data.get(), 99).ok()) ::_exit(90);
+  };
+  for (const std::string& option :
+       {"--ro=" + scratch_ + "/source:/sys/b", std::string("--tmpfs=/etc/b:1M"),
+        "--ro=" + source + ":/etc/file", std::string("--file=/etc/file:99"),
+        std::string("--file=/etc/new:99")}) {
+    Outcome refused =
+        Launch({"--rootfs=" + rootfs_, option, "--", "/launch", "--version"}, options);
+    EXPECT_EQ(refused.status, 125) << option;
+  }
+  ran = Launch({"--rootfs=" + rootfs_, "--", "/launch", "--version"});
+  EXPECT_EQ(ran.status, 125) << "a root's /etc takes the cell's own files" << ran.out;
+  fs::remove(rootfs_ + "/proc");
+  fs::create_symlink("etc", rootfs_ + "/proc");
+  EXPECT_EQ(InRoot("true").status, 125);
+}
+
 // Mount points were made through a link above them.
 TEST_F(IncidentTest, CVE_2026_87766_NoMountPointIsFoundOrMadeThroughALinkAboveIt) {
   const std::string source = MakeFile("source/file", "x");
@@ -142,6 +227,33 @@ TEST_F(IncidentTest, CVE_2026_87766_NoMountPointIsFoundOrMadeThroughALinkAboveIt
       EXPECT_THAT(ran.err, HasSubstr("symbolic link"));
     }
   }
+}
+
+// Set-user-ID programs and such with capabilities, whole in a root directory that is hostile.
+TEST_F(IncidentTest, ProgramsOfARootThatTakePrivilegeGetNone) {
+  const std::string program = Program("taskcell-attacker");
+  for (const char* name : {"setuid", "capable"}) fs::copy_file(program, rootfs_ + "/" + name);
+  ASSERT_EQ(::chmod((rootfs_ + "/setuid").c_str(), 06755), 0);
+  struct vfs_cap_data data = {};
+  data.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
+  data.data[0].permitted = 1U << CAP_NET_RAW;
+  const std::string capable = rootfs_ + "/capable";
+  ASSERT_EQ(::setxattr(capable.c_str(), XATTR_NAME_CAPS, &data, XATTR_CAPS_SZ_2, 0), 0);
+  RunOptions outside;
+  outside.user = user_;
+  EXPECT_EQ(test::Run({rootfs_ + "/setuid", "--report-privilege"}, outside).out, "euid 0 capable");
+  EXPECT_EQ(test::Run({capable, "--report-privilege"}, outside).out,
+            Text("euid ", user_->uid, " capable"));
+  for (const char* name : {"/setuid", "/capable"}) {
+    Outcome ran = Launch({"--rootfs=" + rootfs_, "--", name, "--report-privilege"});
+    EXPECT_EQ(ran.out, "euid 1000 powerless") << name << ran.err;
+  }
+  Outcome copied = InRoot(
+      "cp -p /setuid /capable /tmp && /tmp/setuid --report-privilege; echo; "
+      "/tmp/capable --report-privilege; echo; cp /setuid /tmp/new && chmod u+s /tmp/new 2>&1");
+  EXPECT_THAT(copied.out, testing::StartsWith("euid 1000 powerless\neuid 1000 powerless\n"))
+      << copied.err;
+  EXPECT_THAT(copied.out, HasSubstr("not permitted"));
 }
 
 // Every descriptor of a process that was started carelessly leads to the host's root.

@@ -12,7 +12,7 @@ import textwrap
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 LAB = re.compile(r"\bdef (test_\w+)")
 HEADERS = ("| the guide says | shown by |", "| a path may | shown by |", "| the manuals say | shown by |",
-           "| way out | shown by |")
+           "| way out | shown by |", "| incident | shown by |")
 IN_MANUAL = re.compile(r"^\.Li (\w+Test\.\w+)", re.M)
 # The lists of the manual in which each line names its tests.
 PROVEN = (".Ss What is a boundary", ".Ss What is not a boundary")
