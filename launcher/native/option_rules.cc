@@ -36,10 +36,12 @@ Status CheckOfCheck(const std::vector<std::string_view>& given) {
                                          "gid",   "cgroup-parent", "seccomp"};
   for (std::string_view option : given) {
     if (std::find(std::begin(kTaken), std::end(kTaken), option) != std::end(kTaken)) continue;
-    return Usage(Text("--check looks at this host by a cell of its own, with the host root and "
-                      "limits that it goes past: leave --",
-                      option, " out. It takes --userns, --uid, --gid, --cgroup-parent and "
-                      "--seccomp; whether anything else serves, a program shows"));
+    return Usage(
+        Text("--check looks at this host by a cell of its own, with the host root and "
+             "limits that it goes past: leave --",
+             option,
+             " out. It takes --userns, --uid, --gid, --cgroup-parent and "
+             "--seccomp; whether anything else serves, a program shows"));
   }
   return Ok();
 }
