@@ -208,9 +208,9 @@ std::size_t CellSession::NoteRequest(EgressRequest request) {
 }
 
 void CellSession::AddRequest(EgressRequest request, bool is_refused, bool is_failed,
-                             std::optional<std::size_t> place) {
+                             std::optional<std::size_t> place, uint64_t held_cost) {
   if (!place) place = NoteRequest(EgressRequest());
-  Pay(request);
+  Pay(request, held_cost);
   std::lock_guard<std::mutex> lock(mutex_);
   EgressTotals& totals = record_.totals;
   if (is_refused) {
@@ -223,20 +223,30 @@ void CellSession::AddRequest(EgressRequest request, bool is_refused, bool is_fai
   if (*place < record_.requests.size()) record_.requests[*place] = std::move(request);
 }
 
-bool CellSession::IsPurseEmpty() {
-  const std::shared_ptr<Purse>& purse = ways_.route.payment.purse;
-  if (purse == nullptr || !purse->IsSpent()) return false;
+// Calls whose model has no price cost nothing, and so do those that count tokens.
+std::optional<uint64_t> CellSession::HoldCost(const EgressRequest& request,
+                                              std::size_t body_bytes) {
+  const Payment& payment = ways_.route.payment;
+  if (payment.purse == nullptr) return 0;
+  uint64_t at_least = 0;
+  const std::optional<Price> price = payment.prices.Of(ways_.route.provider, request.model);
+  if (price.has_value() && !IsTokenCount(request)) {
+    TokenCount tokens;
+    tokens.input = body_bytes / kRequestBytesPerToken;
+    at_least = CostInMicrocents(*price, tokens);
+  }
+  const std::optional<uint64_t> held = payment.purse->Hold(at_least);
+  if (held.has_value()) return held;
   std::lock_guard<std::mutex> lock(mutex_);
   record_.totals.budget_spent = true;
-  return true;
+  return std::nullopt;
 }
 
-// Calls whose model has no price cost nothing.
-void CellSession::Pay(const EgressRequest& request) {
+void CellSession::Pay(const EgressRequest& request, uint64_t held_cost) {
   const Payment& payment = ways_.route.payment;
   if (payment.purse == nullptr) return;
   const std::optional<RequestCost> cost = CostOf(request, payment.prices, ways_.route.provider);
-  if (cost.has_value()) payment.purse->Pay(cost->microcents.value_or(0));
+  payment.purse->Pay(held_cost, cost.has_value() ? cost->microcents.value_or(0) : 0);
 }
 
 std::size_t CellSession::AddTunnel(EgressTunnel tunnel) {

@@ -42,8 +42,9 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   uint16_t port() const { return port_; }
   int64_t NowMs() const;
 
-  // Whether whoever pays has nothing left; the record notes that it was asked for then.
-  bool IsPurseEmpty();
+  // Holds back of whoever pays what a request with a body of so many bytes may cost, until
+  // AddRequest; the amount. nullopt: nothing is left, and the record notes that it was asked for.
+  std::optional<uint64_t> HoldCost(const EgressRequest& request, std::size_t body_bytes);
   // Counts one request; false when it is one too many.
   bool CountRequest();
   // Count bytes; false when the cell has used up what it may.
@@ -58,9 +59,10 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   void AddOffered(const std::vector<std::string>& tools);
   // Adds a request that is about to be relayed to the record and returns its place there.
   std::size_t NoteRequest(EgressRequest request);
-  // A request has ended: counts it, at `place` if it was noted before.
+  // A request has ended: counts it, at `place` if it was noted before, and pays it of what was
+  // held back for it.
   void AddRequest(EgressRequest request, bool is_refused, bool is_failed,
-                  std::optional<std::size_t> place);
+                  std::optional<std::size_t> place, uint64_t held_cost);
   // Adds a tunnel to the record and returns its place there; what becomes of it is told later.
   std::size_t AddTunnel(EgressTunnel tunnel);
   void UpdateTunnel(std::size_t place, EgressTunnel tunnel);
@@ -76,7 +78,7 @@ class CellSession : public std::enable_shared_from_this<CellSession> {
   void OnListener(int listener, bool is_for_tunnels);
   void Open(UniqueFd fd, bool is_for_tunnels);
   void SayFull(UniqueFd fd, bool is_for_tunnels);
-  void Pay(const EgressRequest& request);
+  void Pay(const EgressRequest& request, uint64_t held_cost);
 
   EventLoop* loop_;
   UpstreamClient* upstream_;

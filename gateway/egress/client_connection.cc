@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gateway/egress/answer_head.h"
 #include "gateway/egress/connect_request.h"
@@ -182,12 +183,16 @@ void ClientConnection::Judge() {
   record_.model = judgement.model;
   record_.tools_offered = judgement.tools.size();
   if (judgement.refusal) return Refuse(*judgement.refusal, !head_.keeps_alive);
-  if (session_->IsPurseEmpty()) {
-    return Refuse({403, "egress_budget",
-                   "the account that pays has spent its monthly_budget_cents: raise it in "
-                   "config.toml, add another account, or wait for the next month"},
-                  !head_.keeps_alive);
+  const std::optional<uint64_t> held = session_->HoldCost(record_, body_->body().size());
+  if (!held.has_value()) {
+    return Refuse(
+        {403, "egress_budget",
+         "the account that pays has spent its monthly_budget_cents, or needs what is left "
+         "for requests that are under way: raise it in config.toml, add another account, "
+         "or wait for the next month"},
+        !head_.keeps_alive);
   }
+  held_cost_ = *held;
   session_->AddOffered(judgement.tools);
   Relay();
 }
@@ -288,7 +293,8 @@ void ClientConnection::Record() {
     reader_.reset();
   }
   record_.duration_ms = session_->NowMs() - record_.started_ms;
-  session_->AddRequest(std::move(record_), is_refused_, is_failed_, place_);
+  session_->AddRequest(std::move(record_), is_refused_, is_failed_, place_,
+                       std::exchange(held_cost_, 0));
   record_ = EgressRequest();
 }
 

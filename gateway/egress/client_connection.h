@@ -86,6 +86,7 @@ class ClientConnection : public CellConnection, private UpstreamSink {
   Endpoint endpoint_;
   std::optional<BodyReader> body_;
   std::size_t held_bytes_ = 0;  // of the session's count
+  uint64_t held_cost_ = 0;      // of whoever pays
   bool closes_ = false;         // after this answer
 
   std::unique_ptr<UpstreamTransfer> transfer_;

@@ -4,6 +4,13 @@
 #include <limits>
 
 namespace taskcell::gateway {
+namespace {
+
+constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+
+uint64_t Sum(uint64_t a, uint64_t b) { return a + std::min(b, kMost - a); }
+
+}  // namespace
 
 void Purse::Know(uint64_t budget, uint64_t paid) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -11,14 +18,19 @@ void Purse::Know(uint64_t budget, uint64_t paid) {
   paid_ = std::max(paid_, paid);
 }
 
-void Purse::Pay(uint64_t amount) {
+std::optional<uint64_t> Purse::Hold(uint64_t at_least) {
   std::lock_guard<std::mutex> lock(mutex_);
-  paid_ += std::min(amount, std::numeric_limits<uint64_t>::max() - paid_);
+  if (Sum(paid_, held_) >= budget_) return std::nullopt;
+  const uint64_t held = std::min(std::max(at_least, dearest_), kMost - held_);
+  held_ += held;
+  return held;
 }
 
-bool Purse::IsSpent() const {
+void Purse::Pay(uint64_t held, uint64_t amount) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return paid_ >= budget_;
+  held_ -= std::min(held, held_);
+  paid_ = Sum(paid_, amount);
+  dearest_ = std::max(dearest_, amount);
 }
 
 std::shared_ptr<Purse> Purses::Open(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "gateway/config/prices.h"
@@ -16,13 +17,19 @@ class Purse {
  public:
   // The budget as it is configured now, and what the account is known to have paid at least.
   void Know(uint64_t budget, uint64_t paid);
-  void Pay(uint64_t amount);
-  bool IsSpent() const;
+  // Holds back what a request may cost that is about to be made: `at_least`, or what the dearest
+  // one did until now. nullopt, and nothing is held: nothing is left beside what others hold.
+  // Without this all that are under way at one time could be one too many.
+  std::optional<uint64_t> Hold(uint64_t at_least);
+  // The request has ended, and cost `amount`; what Hold returned for it is free again.
+  void Pay(uint64_t held, uint64_t amount);
 
  private:
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   uint64_t budget_ = 0;
   uint64_t paid_ = 0;
+  uint64_t held_ = 0;
+  uint64_t dearest_ = 0;
 };
 
 // The purses that cells pay from. For any thread.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <set>
 #include <thread>
@@ -124,6 +125,61 @@ TEST_F(GatewayQueueTest, FortyTasksOfThreeAgentsRunFourAtATimeInTurnsAndOnceEach
     ++compared;
   }
   EXPECT_GT(compared, 10) << "control: most of them waited together";
+  EXPECT_EQ(StopGateway(), 0);
+  ExpectTidy();
+}
+
+// A call costs 7 cents here, each task would make four, and both ask for their second at a time
+// when one more is paid for.
+TEST_F(GatewayQueueTest, TwoTasksThatRaceForAnAccountsMonthSpendItAndNoMore) {
+  AddAgents({"b1", "b2"});
+  SetMaxConcurrent(2);
+  std::ofstream(Home() + "/config.toml", std::ios::app)
+      << "[taskcell.prices.test-model]\ninput = 0\noutput = 1000000\n"
+         "[[accounts]]\nid = \"only\"\nprovider = \"openai\"\n"
+         "api_key = \"secret://env/OPENAI_API_KEY\"\nmonthly_budget_cents = 20\n";
+  GiveHomeToUser();
+  constexpr int64_t kCallMicrocents = 7'000'000;
+  auto step = [&](const std::string& gate) {
+    return Json{{"do", "shell"}, {"command", "true"}, {"hold", At(gate)}};
+  };
+  gateway::ProviderProcess provider = MakeProvider(
+      {{"steps", {step("first"), step("second"), step("third")}}, {"reply", "not reached"}});
+  ASSERT_TRUE(provider.IsUp());
+  StartGateway(provider.Url("/v1"));
+  const std::vector<std::string> ids = SubmitAll({{"b1", "one."}, {"b2", "two."}});
+  ASSERT_EQ(ids.size(), 2U);
+  ASSERT_TRUE(WaitFor([&] { return provider.Log().size() == 2; })) << "both are under way";
+  for (const char* gate : {"first.go", "third.go"}) std::ofstream(At(gate)) << "";
+  // One of them got the last one there is; its answer is not there yet.
+  auto has_failed = [&](const std::string& id) { return StateOf(id) == "failed"; };
+  EXPECT_TRUE(WaitFor([&] { return has_failed(ids[0]) || has_failed(ids[1]); }));
+  EXPECT_FALSE(has_failed(ids[0]) && has_failed(ids[1]));
+  EXPECT_EQ(provider.Log().size(), 3U);
+  std::ofstream(At("second.go")) << "";
+  EXPECT_TRUE(WaitFor([&] { return has_failed(ids[0]) && has_failed(ids[1]); }));
+  EXPECT_EQ(provider.Log().size(), 3U) << "20 cents pay for no more";
+  for (const std::string& id : ids) EXPECT_EQ(Show(id)["code"], "budget_spent") << Show(id);
+  int64_t calls = 0;
+  int64_t paid = 0;
+  const std::string receipts = ReadText(Home() + "/receipts.jsonl");
+  for (std::string_view line : Split(receipts, '\n')) {
+    if (line.empty()) continue;
+    const Json receipt = Json::parse(line, nullptr, false)["receipt"];
+    ASSERT_TRUE(receipt.contains("usage")) << line;
+    calls += receipt["usage"]["model_calls"].get<int64_t>();
+    paid += receipt["usage"]["cost_microcents"].get<int64_t>();
+  }
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(paid, 3 * kCallMicrocents);
+  const std::string metrics = Curl("/metrics").out;
+  EXPECT_NE(metrics.find("_account_spent_cents{account=\"only\"} 21.000000\n"), std::string::npos)
+      << metrics;
+  // And whoever comes later is refused.
+  const std::vector<std::string> late = SubmitAll({{"b1", "three."}});
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_TRUE(WaitFor([&] { return Show(late[0])["code"] == "no_account"; })) << Show(late[0]);
+  EXPECT_EQ(provider.Log().size(), 3U);
   EXPECT_EQ(StopGateway(), 0);
   ExpectTidy();
 }

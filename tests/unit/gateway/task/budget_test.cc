@@ -26,6 +26,7 @@ class BudgetTest : public RunTaskTest {
   std::shared_ptr<Purse> Hold() {
     return HoldToBudget(*home_, admission_, surroundings_, *record_, payer_).value();
   }
+  static bool IsSpent(const std::shared_ptr<Purse>& purse) { return !purse->Hold(0).has_value(); }
   void EnterCost() {
     TaskUsage usage;
     usage.model_calls = 1;
@@ -43,20 +44,20 @@ class BudgetTest : public RunTaskTest {
 };
 
 TEST_F(BudgetTest, WhatWasPaidBeforeCounts) {
-  EXPECT_FALSE(Hold()->IsSpent());
+  EXPECT_FALSE(IsSpent(Hold()));
   EnterCost();
-  EXPECT_TRUE(Hold()->IsSpent());
+  EXPECT_TRUE(IsSpent(Hold()));
 }
 
 TEST_F(BudgetTest, WhatACellPaidCountsAfterItUntilTheLedgerHasIt) {
   std::shared_ptr<Purse> held = Hold();
-  held->Pay(kBudget);
+  held->Pay(0, kBudget);
   payer_.route = Route();  // the cell has gone, and its way with it
-  EXPECT_TRUE(Hold()->IsSpent());
+  EXPECT_TRUE(IsSpent(Hold()));
   payer_.route = Route();
   EnterCost();
   held.reset();
-  EXPECT_TRUE(Hold()->IsSpent());
+  EXPECT_TRUE(IsSpent(Hold()));
 }
 
 // Another task ends in between: its cost is in the ledger then, and nobody holds the purse any
@@ -66,7 +67,7 @@ TEST_F(BudgetTest, ThePurseIsOpenedBeforeTheLedgerIsRead) {
     EnterCost();
     return broker_.get();
   };
-  EXPECT_TRUE(Hold()->IsSpent());
+  EXPECT_TRUE(IsSpent(Hold()));
 }
 
 TEST_F(BudgetTest, WithoutABudgetOrAPriceNobodyAsks) {
