@@ -7,6 +7,8 @@
 #include "gateway/sweep/retention.h"
 #include "gateway/task/admission.h"
 #include "gateway/task/host_surroundings.h"
+#include "launcher/base/text.h"
+#include "probe/attack/world.h"
 #include "probe/engine/client.h"
 
 namespace taskcell::gateway {
@@ -58,6 +60,8 @@ Result<SweepReport> SweepHome(const Home& home, const SweepOptions& options) {
   const Result<TaskcellSettings> settings =
       config.ok() ? ReadTaskcellSettings(config.value()) : config.error();
   SweepReport report = TRY(SweepCells(home, settings, options));
+  for (const std::string& path : attack::RemoveAbandoned(options.dry_run))
+    report.expired.push_back(Text("what a killed process left at ", path));
   if (settings.ok()) ApplyRetention(home, settings->retention, options, report);
   return report;
 }

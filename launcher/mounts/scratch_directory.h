@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "launcher/base/result.h"
 #include "launcher/base/unique_fd.h"
@@ -15,7 +16,8 @@ namespace taskcell::mounts {
 // user's next one of the same purpose (its lock is free then).
 class ScratchDirectory {
  public:
-  // `purpose` and `run_id` are plain names: the directory is "taskcell-<purpose>-<uid>-<run id>".
+  // `purpose` and `run_id` are plain names, `purpose` without a hyphen: the directory is
+  // "taskcell-<purpose>-<uid>-<run id>".
   static Result<ScratchDirectory> Make(std::string_view purpose, const std::string& run_id);
 
   // The same below /tmp and 0711: other users reach what they know the name of.
@@ -39,5 +41,16 @@ class ScratchDirectory {
   std::string path_;
   UniqueFd directory_;  // itself, locked
 };
+
+// A scratch directory whose process was killed.
+struct AbandonedScratch {
+  std::string path;
+  std::string purpose;
+  std::string run_id;
+};
+
+// Removes all of this user's whose run id is 32 hex digits, of every purpose, in both places; with
+// `dry_run` they are only found. What cannot be looked at or removed stays, and is not among them.
+std::vector<AbandonedScratch> RemoveAbandonedScratch(bool dry_run);
 
 }  // namespace taskcell::mounts

@@ -9,6 +9,7 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,19 @@ namespace {
 constexpr int kForEverybody = 0666;
 constexpr std::size_t kMaxContentBytes = 4096;
 constexpr char kGone[] = "gone";
+
+std::string ObjectName(const std::string& run_id) { return "taskcell-attack-" + run_id; }
+
+std::string SharedFileOf(const std::string& run_id) { return "/dev/shm/" + ObjectName(run_id); }
+
+// Private is 0, so never that; a key that is taken is another's, and its payload fails outside.
+uint32_t KeyOf(const std::string& run_id) {
+  return static_cast<uint32_t>((probe::PickOf(run_id) & 0x3fff'ffffU) | 0x4000'0000U);
+}
+
+bool IsOwn(int64_t looked, const struct ipc_perm& permissions) {
+  return looked >= 0 && permissions.cuid == ::geteuid();
+}
 
 std::string Permissions(const struct ipc_perm& permissions) {
   return Text(permissions.uid, ':', permissions.gid, ' ', permissions.mode, ' ');
@@ -90,8 +104,7 @@ std::string LookAtKey(int64_t id) {
 // None of them is needed for a verdict on anything else: where the kernel has no such object its
 // payload fails outside as well, and that is what is said.
 Result<BaitObjects> BaitObjects::Make(const std::string& run_id, Targets& targets) {
-  // Private is 0, so never that; a key that is taken is another's, and its payload fails outside.
-  targets.ipc_key = (probe::PickOf(run_id) & 0x3fff'ffffU) | 0x4000'0000U;
+  targets.ipc_key = KeyOf(run_id);
   BaitObjects made;
   made.MakeSystemV(targets);
   made.MakeQueue(run_id, targets);
@@ -111,7 +124,7 @@ void BaitObjects::MakeSystemV(Targets& targets) {
 }
 
 void BaitObjects::MakeQueue(const std::string& run_id, Targets& targets) {
-  targets.queue = "taskcell-attack-" + run_id;
+  targets.queue = ObjectName(run_id);
   struct mq_attr attributes = {};
   attributes.mq_maxmsg = 1;
   attributes.mq_msgsize = 16;
@@ -124,7 +137,7 @@ void BaitObjects::MakeQueue(const std::string& run_id, Targets& targets) {
 }
 
 Status BaitObjects::MakeFile(const std::string& run_id, Targets& targets) {
-  targets.shared_file = "/dev/shm/taskcell-attack-" + run_id;
+  targets.shared_file = SharedFileOf(run_id);
   Result<UniqueFd> file = sys::Open(targets.shared_file, O_RDWR | O_CREAT | O_EXCL, 0600);
   if (!file.ok()) return Ok();
   objects_.push_back({Type::kFile, 0, targets.shared_file, UniqueFd()});
@@ -135,7 +148,7 @@ Status BaitObjects::MakeFile(const std::string& run_id, Targets& targets) {
 // In this process's own keyring, for everything its user's processes may want of it by its number.
 void BaitObjects::MakeKey(const std::string& run_id) {
   constexpr uint64_t kOfUser = 0x3f3f'0000;  // the possessor and the user: all
-  const std::string description = "taskcell-attack-" + run_id;
+  const std::string description = ObjectName(run_id);
   int64_t key = Call(SYS_add_key, "user", description.c_str(), "bait", 4, KEY_SPEC_PROCESS_KEYRING);
   if (key < 0) return;
   (void)Call(SYS_keyctl, KEYCTL_SETPERM, key, kOfUser);  // ignoring: then only this process may
@@ -206,6 +219,26 @@ void BaitObjects::Remove(const Object& object) {
       (void)Call(SYS_keyctl, KEYCTL_UNLINK, object.id, KEY_SPEC_PROCESS_KEYRING);
       break;
   }
+}
+
+void BaitObjects::Forget(const std::string& run_id) {
+  // ignoring, all of them: what is not there need not be removed
+  (void)Call(SYS_mq_unlink, ObjectName(run_id).c_str());
+  (void)sys::RemoveFile(AT_FDCWD, SharedFileOf(run_id));
+  const uint32_t key = KeyOf(run_id);
+  struct shmid_ds memory = {};
+  const int64_t memory_id = Call(SYS_shmget, key, 0, 0);
+  if (memory_id >= 0 && IsOwn(Call(SYS_shmctl, memory_id, IPC_STAT, &memory), memory.shm_perm))
+    (void)Call(SYS_shmctl, memory_id, IPC_RMID, 0);
+  struct msqid_ds queue = {};
+  const int64_t queue_id = Call(SYS_msgget, key, 0);
+  if (queue_id >= 0 && IsOwn(Call(SYS_msgctl, queue_id, IPC_STAT, &queue), queue.msg_perm))
+    (void)Call(SYS_msgctl, queue_id, IPC_RMID, 0);
+  struct semid_ds semaphore = {};
+  const int64_t semaphore_id = Call(SYS_semget, key, 0, 0);
+  if (semaphore_id >= 0 &&
+      IsOwn(Call(SYS_semctl, semaphore_id, 0, IPC_STAT, &semaphore), semaphore.sem_perm))
+    (void)Call(SYS_semctl, semaphore_id, 0, IPC_RMID);
 }
 
 BaitObjects::~BaitObjects() {

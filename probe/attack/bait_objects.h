@@ -18,6 +18,8 @@ class BaitObjects {
  public:
   // `run_id` is what makes names unique. Fills in where they are.
   static Result<BaitObjects> Make(const std::string& run_id, Targets& targets);
+  // Removes what those of that run left whose process was killed, where it is this user's.
+  static void Forget(const std::string& run_id);
   BaitObjects(BaitObjects&& other) noexcept = default;
   BaitObjects& operator=(BaitObjects&&) = delete;
   ~BaitObjects();

@@ -21,6 +21,7 @@ constexpr std::size_t kMaxHostFileBytes = 4U << 20U;
 constexpr uid_t kNobody = 65534;
 constexpr mode_t kProgramMode = 0755;
 constexpr mode_t kSecretMode = 0644;
+constexpr std::string_view kPurpose = "attack";
 
 Status PutFile(int dir_fd, const std::string& name, std::string_view content, mode_t mode) {
   UniqueFd file = TRY(sys::OpenAt2(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
@@ -55,8 +56,18 @@ Result<std::string> MountTable() {
 
 }  // namespace
 
+std::vector<std::string> RemoveAbandoned(bool dry_run) {
+  std::vector<std::string> paths;
+  for (const mounts::AbandonedScratch& scratch : mounts::RemoveAbandonedScratch(dry_run)) {
+    if (scratch.purpose == kPurpose && !dry_run) BaitObjects::Forget(scratch.run_id);
+    paths.push_back(scratch.path);
+  }
+  return paths;
+}
+
 Result<World> World::Make(const std::string& attacker, const std::string& run_id) {
-  World world(TRY(mounts::ScratchDirectory::MakePassable("attack", run_id)));
+  (void)RemoveAbandoned(false);  // ignoring what it was
+  World world(TRY(mounts::ScratchDirectory::MakePassable(kPurpose, run_id)));
   TRY(world.MakeFiles(attacker));
   TRY(world.MakeRoots());
   world.bait_.emplace(

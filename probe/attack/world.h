@@ -61,4 +61,9 @@ class World {
   std::map<std::string, std::string> before_;
 };
 
+// Removes what this user's killed processes left outside of every home: their scratch directories,
+// whatever they were for, and what a World had beside its own. Returns the directories' paths; with
+// `dry_run` they are only found.
+std::vector<std::string> RemoveAbandoned(bool dry_run);
+
 }  // namespace taskcell::attack

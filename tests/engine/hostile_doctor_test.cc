@@ -27,6 +27,20 @@ class HostileDoctorTest : public ScriptFixture {
     const std::string runs = Home() + "/sandbox/runs";
     return fs::exists(runs) && !fs::is_empty(runs);
   }
+  // What it lays out beside the home for its attempts to reach.
+  std::vector<std::string> LaidOut() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator("/tmp"))
+      if (entry.path().filename().string().starts_with(Text("taskcell-attack-", user_->uid, "-")))
+        found.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator("/dev/shm"))
+      if (entry.path().filename().string().starts_with("taskcell-attack-"))
+        found.push_back(entry.path());
+    const Outcome objects = test::Run({"ipcs", "-m", "-q", "-s", "-c"});
+    for (std::string_view line : Split(objects.out, '\n'))
+      if (line.find(user_->name) != std::string_view::npos) found.emplace_back(line);
+    return found;
+  }
 };
 
 TEST_F(HostileDoctorTest, WhatIsTriedInCellsMadeAsATasksIsContained) {
@@ -57,6 +71,29 @@ TEST_F(HostileDoctorTest, WhatKilledItLeavesIsTheSweeps) {
   // The engine may be about to remove the container still.
   EXPECT_TRUE(WaitFor([&] { return SweepLater()["directories"].size() == 1U; })) << SweepLater();
   EXPECT_FALSE(HasRuns());
+  EXPECT_EQ(LaidOut(), std::vector<std::string>());
+}
+
+TEST_F(HostileDoctorTest, WhatItLaidOutBesideTheHomeIsTheSweepsAndTheNextOnes) {
+  GiveHomeToUser();
+  for (const bool is_swept : {true, false}) {
+    Background run(Command({"doctor", "--hostile"}), AsUser(), At("output"));
+    ASSERT_TRUE(WaitFor([&] { return HasRuns(); })) << ReadText(At("output"));
+    const Outcome beside = Client({"sweep", "--json"});
+    EXPECT_EQ(beside.status, 0) << beside.out << beside.err;
+    EXPECT_GE(LaidOut().size(), 5U) << "control: while it runs it is there, and stays";
+    run.Signal(SIGKILL);
+    ASSERT_TRUE(run.Wait(20s).has_value());
+    EXPECT_GE(LaidOut().size(), 5U) << "control: it is left";
+    // A process of its own that still ends holds what it was given.
+    EXPECT_TRUE(WaitFor([&] {
+      const Outcome after =
+          is_swept ? Client({"sweep"}) : Client({"doctor", "--hostile", "--attack", "write-usr"});
+      EXPECT_LE(after.status, is_swept ? 0 : 2) << after.out << after.err;
+      return LaidOut().empty();
+    })) << testing::PrintToString(LaidOut());
+    (void)SweepLater();
+  }
 }
 
 TEST_F(HostileDoctorTest, AnUnknownAttackIsAWrongCommandLine) {

@@ -141,11 +141,32 @@ with_own_engine() {
   unshare --net -- "$here/fixture.sh" beside-own-engine "$@"
 }
 
+# What killed programs of that user left below /tmp, unless one that lives holds it, and what went with it beside.
+remove_scratch() { # UID
+  local directory run
+  for directory in /tmp/taskcell-*-"$1"-*; do
+    run=${directory##*-}
+    [[ -d $directory && ! -L $directory && $run =~ ^[0-9a-f]{32}$ ]] || continue
+    flock -n "$directory" rm -rf "$directory" /dev/shm/taskcell-attack-"$run" || true
+  done
+}
+
+# System V objects of the user.
+remove_ipc_of_the_user() {
+  local kind id
+  for kind in m q s; do
+    ipcs -$kind -c 2>/dev/null | awk -v u="$user" '$1 ~ /^[0-9]+$/ && $3 == u {print $1}' | while read -r id; do ipcrm -$kind "$id"; done
+  done
+}
+
 clean() {
   engine_down
   remove_what_was_missing
+  remove_scratch 0
   if getent passwd $user >/dev/null; then
     pkill -KILL -u $user || true
+    remove_scratch "$(id -u $user)"
+    remove_ipc_of_the_user
     "$here/delegate.sh" down $user
     userdel $user
   fi

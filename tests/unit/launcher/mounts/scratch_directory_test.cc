@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,48 @@ TEST(ScratchDirectoryTest, WhatAKilledProcessLeftGoesAndWhatIsHeldStays) {
   ASSERT_TRUE(ScratchDirectory::Make(kPurpose, NewRunId()).ok());
   EXPECT_FALSE(Exists(left));
   EXPECT_TRUE(Exists(held.path()));
+}
+
+bool HasFound(const std::vector<AbandonedScratch>& found, const std::string& path) {
+  return std::any_of(found.begin(), found.end(), [&](const AbandonedScratch& each) {
+    return each.path == path && each.purpose == kPurpose && path.ends_with("-" + each.run_id);
+  });
+}
+
+TEST(ScratchDirectoryTest, WhatKilledProcessesLeftIsFoundByItsNameAndThoseThatLiveStay) {
+  auto path_of = [](char digit, uid_t uid) {
+    return "/tmp/taskcell-" + std::string(kPurpose) + "-" + std::to_string(uid) + "-" +
+           std::string(32, digit);
+  };
+  const uid_t own = ::geteuid();
+  const pid_t killed = ::fork();
+  if (killed == 0) {
+    Result<ScratchDirectory> left = ScratchDirectory::MakePassable(kPurpose, std::string(32, 'a'));
+    if (!left.ok() || !sys::MakeDirectory(left->fd(), "below", 0700).ok()) ::_exit(1);
+    ::_exit(0);  // no destructor runs
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(killed, &status, 0), killed);
+  ASSERT_EQ(status, 0);
+  ScratchDirectory held =
+      ScratchDirectory::MakePassable("scratchother", std::string(32, 'b')).value();
+  // No scratch directory of this user's, whatever the name begins with.
+  const std::string other = path_of('c', own) + "-more";
+  const std::string stranger = path_of('c', own + 1);
+  const std::string file = path_of('c', own);
+  for (const std::string& path : {other, stranger}) std::filesystem::create_directory(path);
+  std::ofstream(file) << "no directory";
+  const std::string left = path_of('a', own);
+  std::vector<AbandonedScratch> found = RemoveAbandonedScratch(true);
+  EXPECT_TRUE(HasFound(found, left));
+  EXPECT_TRUE(Exists(left + "/below")) << "it was only looked for";
+  EXPECT_TRUE(HasFound(RemoveAbandonedScratch(false), left));
+  EXPECT_FALSE(Exists(left));
+  for (const std::string& path : {held.path(), other, stranger, file}) {
+    EXPECT_FALSE(HasFound(found, path)) << path;
+    EXPECT_TRUE(Exists(path)) << path;
+  }
+  for (const std::string& path : {other, stranger, file}) std::filesystem::remove(path);
 }
 
 // Each tidies up what it takes for a leftover while the others make theirs.
