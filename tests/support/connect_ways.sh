@@ -1,15 +1,18 @@
 #!/bin/bash
-# connect_ways.sh DIR: what a hostile task asks of the proxy that HTTPS_PROXY names, with nothing but bash and cat.
+# connect_ways.sh DIR [NAME]: what a hostile task asks of the proxy that HTTPS_PROXY names, with nothing but bash and cat;
+# of all ways, or of one.
 # DIR holds the first bytes of TLS clients, each named by the server it asks for, and in nested another request. Prints a line for each way: NAME, a
 # tab, what was asked, a tab, what came of it ("through", "alert", "refused: CODE", ...).
 LC_ALL=C
 hellos=$1
+only=${2-}
 port=${HTTPS_PROXY##*:}
 port=${port%/}
 
 # try NAME REQUEST [FILE]: a request as printf has it, and, once the tunnel stands, the bytes of FILE.
 try() {
   local name=$1 request=$2 file=${3-} line status='' code='' byte='' came=closed
+  [ -z "$only" ] || [ "$only" = "$name" ] || return 0
   {
     exec 3<>"/dev/tcp/127.0.0.1/$port"
     printf "$request" >&3

@@ -14,6 +14,7 @@ import time
 
 import places
 import test_engines
+from case import PROBE_TRIES, TOO_BUSY
 
 TASKCELL = places.PROGRAMS + "/taskcell"
 KEY = "sk-lab-0123456789abcdef"
@@ -34,7 +35,7 @@ timeout_ms = 300000
 """
 
 
-def start_provider(case, scenario):
+def start_provider(case, scenario, *options):
     """A provider on loopback that plays the scenario until the test is over; its port."""
     file = pathlib.Path(case.scratch, "scenario.json")
     file.write_text(json.dumps(scenario))
@@ -42,7 +43,7 @@ def start_provider(case, scenario):
     port_file.unlink(missing_ok=True)
     provider = subprocess.Popen(
         ["python3", places.LAB + "/tests/support/provider.py", "--key", KEY, "--scenario", str(file),
-         "--port-file", str(port_file), "--lifetime", "900"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+         "--port-file", str(port_file), "--lifetime", "900", *options], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     case.addCleanup(provider.wait)
     case.addCleanup(provider.kill)
     end = time.monotonic() + PROVIDER_S
@@ -68,18 +69,43 @@ class Tasks(test_engines.Engines):
             "memory_bytes = 134217728\ntmp_bytes = 16777216\nworkspace_bytes = 16777216\npids = 40\ncpu_millis = 700\n"
             f'[[accounts]]\nid = "lab"\nprovider = "openai"\napi_key = "{KEY}"\n')
         (home / "config.toml").chmod(0o600)
-        subprocess.run(["chown", "-R", "alice:alice", str(home)], check=True)
-        home.chmod(0o700)
+        self.give_to_alice(home)
         return home
 
-    def run_task(self, socket_path):
-        """The answer of one task of alice's, and the engine."""
+    def give_to_alice(self, home):
+        subprocess.run(["chown", "-hR", "alice:alice", str(home)], check=True)
+        home.chmod(0o700)
+
+    def prepare(self, socket_path):
+        """The engine, with the image, for alice; and her home."""
         engine = test_engines.Engine(socket_path)
         engine.wait_until_it_answers()
-        engine.import_busybox()
+        engine.import_small_root()
         if os.stat(socket_path).st_uid == 0:
             os.chown(socket_path, pwd.getpwnam("alice").pw_uid, -1)
-        home = self.make_home(socket_path)
+        return engine, self.make_home(socket_path)
+
+    def client(self, url, *words):
+        """alice's client with the provider at `url`."""
+        return [*places.manager("alice"), "env", "OPENAI_BASE_URL=" + url, TASKCELL, *words]
+
+    def answer(self, url, home, *words, **options):
+        """What it prints as JSON; asked again while the machine is too busy for its engine to answer in time."""
+        for _ in range(PROBE_TRIES):
+            ran = self.run_in(self.client(url, *words), "--home", str(home), "--json", **options)
+            self.assertTrue(ran.stdout.startswith("{"), f"status {ran.returncode} {ran.stdout} {ran.stderr}")
+            if TOO_BUSY not in ran.stdout:
+                break
+        return json.loads(ran.stdout)
+
+    def assert_tidy(self, engine, home):
+        self.assertEqual(json.loads(engine.ask("GET", "/containers/json?all=1")), [], "a container was left")
+        runs = home / "sandbox/runs"
+        self.assertEqual(list(runs.iterdir()) if runs.exists() else [], [], "a run directory was left")
+
+    def run_task(self, socket_path):
+        """The answer of one task of alice's. `run_script_too` is then for the same engine and home."""
+        engine, home = self.prepare(socket_path)
         self.canary = "canary-" + os.urandom(16).hex()
         port = start_provider(self, {
             "steps": [{"do": "write", "path": "/workspace/canary", "content": self.canary},
@@ -87,14 +113,26 @@ class Tasks(test_engines.Engines):
                       {"do": "read", "path": "/workspace/canary"}, {"do": "read", "path": "/tmp/canary"},
                       {"do": "read", "path": "/agent/wiki/value.txt"}, {"do": "read", "path": "/etc/passwd"}],
             "reply": "{2} {3} {4} {last}"})
-        ran = self.run_in(places.manager("alice"), "env", f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1", TASKCELL, "run",
-                          "scout", "Read the value.", "--home", str(home), "--json")
-        self.assertTrue(ran.stdout.startswith("{"), f"status {ran.returncode} {ran.stdout} {ran.stderr}")
-        self.assertEqual(json.loads(engine.ask("GET", "/containers/json?all=1")), [], "a container was left")
-        runs = home / "sandbox/runs"
-        self.assertEqual(list(runs.iterdir()) if runs.exists() else [], [], "a run directory was left")
+        url = f"http://127.0.0.1:{port}/v1"
+        answer = self.answer(url, home, "run", "scout", "Read the value.")
+        self.assert_tidy(engine, home)
         self.assert_nowhere(home)
-        return json.loads(ran.stdout)
+
+        def run_script():
+            answer = self.run_script(url, home)
+            self.assert_tidy(engine, home)
+            return answer
+        self.run_script_too = run_script
+        return answer
+
+    def run_script(self, url, home):
+        """The answer of a script of alice's, which prints what it was given, and the interfaces it sees."""
+        text = pathlib.Path(self.scratch, "script")
+        text.write_text('cat; while read -r line; do [[ $line != *:* ]] || echo "$((UID > 0)) ${line%%:*}"; done </proc/net/dev\n'
+                        "echo err >&2; exit 3\n")
+        given = pathlib.Path(self.scratch, "given")
+        given.write_text("given\n")
+        return self.answer(url, home, "script", "--language", "bash", "--stdin", str(given), str(text))
 
     def assert_nowhere(self, home):
         """What the task wrote is in no file of the home, of an engine's or of a log."""
@@ -115,6 +153,10 @@ class Tasks(test_engines.Engines):
         self.assertTrue(receipt["verified"], receipt)
         for limit in receipt["limits"]:
             self.assertEqual(limit["asked"], limit["seen_outside"], limit)
+        script = self.run_script_too()
+        self.assertEqual([script[key] for key in ("code", "stdout", "stderr", "exit_code", "ran_on_host")],
+                         ["ok", "given\n1 lo\n", "err\n", 3, False], script)
+        self.assertTrue(script["cell"]["verified"], script)
         print(f"lab: a task on {receipt['engine']}: uid separation {receipt['uid_separation']}")
 
 
@@ -144,10 +186,26 @@ class TaskRefusals(Tasks):
              "--time=0", "unix://" + socket_path], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
         self.addCleanup(podman.wait)
         self.addCleanup(podman.terminate)
+        self.assert_refused_here(socket_path)
+
+    def test_rootless_docker_without_limits(self):
+        places.wait_for_manager("alice")
+        entry = pwd.getpwnam("alice")
+        directory = f"/run/user/{entry.pw_uid}"
+        subprocess.run(
+            ["systemd-run", "-q", "--unit=lab-docker", "-p", "User=alice", "-E", "XDG_RUNTIME_DIR=" + directory,
+             "-E", "HOME=" + entry.pw_dir, *test_engines.ROOTLESS_DOCKER, "--exec-opt", "native.cgroupdriver=none"], check=True)
+        self.addCleanup(subprocess.run, ["systemctl", "stop", "lab-docker.service"])
+        self.assert_refused_here(directory + "/docker.sock")
+
+    def assert_refused_here(self, socket_path):
         answer = self.run_task(socket_path)
         self.assertEqual(answer["code"], "resource_limits_unenforced", answer)
         self.assertIsNone(answer["reply"])
         print("lab: refused: " + answer["message"])
+        script = self.run_script_too()
+        self.assertEqual((script["code"], script["stdout"], script["ran_on_host"]), ("create_failed", "", False), script)
+        print("lab: refused: " + script["message"])
 
 
 class LyingEngine(http.server.BaseHTTPRequestHandler):
