@@ -207,7 +207,9 @@ TEST_F(AccountsTest, AnExpiryOfAnotherTypeMakesTheAccountUnusableByName) {
     ASSERT_EQ(accounts.size(), 1U);
     EXPECT_TRUE(accounts[0].unavailable.starts_with("its expires_at is " + type))
         << value << ": " << accounts[0].unavailable;
-    EXPECT_EQ(FittingAccounts(accounts, Claude()).error().code, "no_account") << value;
+    const auto fitting = FittingAccounts(accounts, Claude());
+    ASSERT_FALSE(fitting.ok()) << value;
+    EXPECT_EQ(fitting.error().code, "no_account") << value;
   }
 }
 
