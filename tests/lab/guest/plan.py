@@ -72,6 +72,13 @@ _ALSO_WITH_BUSYBOX = ":".join([
 _ON_HOSTS_ONLY = "OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker:RealToolsTest.NpmPacksAndInstallsAProgram:" \
                  "NativeLaunchTest.UserNamespacesThatAreUsedUpAreNamedBeforeLimits"
 
+# Whole launches whose places are attacked, what happened to other runtimes, what leaks, a covered /proc, and whether an attack
+# of taskcell-probe answers the same alone and beside others: that by the user itself, in directories that were handed over.
+_ATTACKED_LAUNCHES = (
+    Program("attack_native"),
+    Program("attack_company", ("handed", "taskcell-test")),
+)
+
 _MINI = Variant(
     "unified",
     mini=True,
@@ -98,7 +105,7 @@ VARIANTS = {
         ),
         checks=("test_attack.QuickTopics", "test_cells.Cells", "test_cells.UnifiedCells", "test_weight.IoWeight",
                 "test_tasks.EngineTasks", "test_demo.Demo", "test_demo.UserDemo")),
-    "attacks": Variant("unified", programs=_ON_EACH_FILE_SYSTEM, checks=("test_attack.WholeSuite",)),
+    "attacks": Variant("unified", programs=_ON_EACH_FILE_SYSTEM + _ATTACKED_LAUNCHES, checks=("test_attack.WholeSuite",)),
     "package": Variant("unified", checks=("test_package.InstalledPackage", "test_package.OperatedPackage")),
     "probe": Variant(
         "unified",
@@ -112,13 +119,13 @@ VARIANTS = {
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",
         flavour="amd64",  # the cloud kernel has no x32
         programs=_EVERYWHERE + (_PROBE, Program("integration_seccomp", filter="LiveFilterTest.*"),
-                                Program("integration_launcher_native", filter="-" + _ON_HOSTS_ONLY)),
+                                Program("integration_launcher_native", filter="-" + _ON_HOSTS_ONLY)) + _ATTACKED_LAUNCHES,
         checks=("test_attack.WholeSuite", "test_cells.Cells", "test_cells.X32", "test_probe.V1Probe", "test_probe.V1Delegate",
                 "test_demo.Demo", "test_clean.Clean")),
     "legacy": Variant(
         "legacy",
         boot="systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1",
-        programs=_EVERYWHERE + (_PROBE,),
+        programs=_EVERYWHERE + (_PROBE,) + _ATTACKED_LAUNCHES,
         checks=("test_attack.WholeSuite", "test_cells.Cells", "test_probe.V1Probe", "test_probe.V1Delegate")),
     "starts": Variant(
         "unified",
