@@ -54,7 +54,7 @@ fi
   echo "dev: tests failed; the whole output is $log; what failed first in each:"
   # A case's own lines, and a guest's, without what passed.
   awk '/^ *Start +[0-9]+: /{left=0; said=0}
-       /Failure$|Exception|^lab: [a-z-]+: (failure|error|skipped|not run|kernel|cgroup)|^FAIL: |^ERROR: |AssertionError|\*\*\*(Failed|Timeout|Exception)/{if (said < 4) {left=10; said++}}
+       /: Failure$|Exception|^lab: [a-z-]+: (failure|error|skipped|not run|kernel|cgroup)|^FAIL: |^ERROR: |AssertionError|\*\*\*(Failed|Timeout|Exception)/{if (said < 4) {left=10; said++}}
        left > 0 {print substr($0, 1, 300); left--}' "$log" | sed 's/ \.\.\.\.*\*\*\*/ ***/' | head -n 400 | tail -n 160
 }
 sed -n '/tests passed/,$p' "$log"
