@@ -145,10 +145,10 @@ struct Point {
 // A write that is not synced survives the process, though not a power failure.
 constexpr Point kPoints[] = {
     // What an engine has a part in.
-    {"ComparingItsCell", SYS_openat, "/proc/self/cgroup", 1, -1, "interrupted"},
+    {"ComparingItsCell", SYS_openat2, "self/cgroup", 1, -1, "interrupted"},
     {"HandingOverItsJob", SYS_sendmsg, "", 1, SYS_epoll_create1, "interrupted"},
     {"AskingTheProvider", SYS_connect, "", 1, SYS_epoll_create1, "interrupted"},
-    {"CollectingItsEvidence", SYS_openat, "/proc/self/cgroup", 2, -1, "interrupted"},
+    {"CollectingItsEvidence", SYS_openat2, "self/cgroup", 2, -1, "interrupted"},
     {"BeforeItsReceipt", SYS_mkdirat, "receipts", 1, -1, "interrupted"},
     {"WritingItsReceipt", SYS_openat2, ".json", 1, SYS_mkdirat, "interrupted"},
     {"CleaningUp", SYS_unlinkat, "", 1, -1, "interrupted"},

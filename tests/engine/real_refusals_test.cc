@@ -19,16 +19,25 @@ using testing::HasSubstr;
 
 class RealRefusalsTest : public TaskFixture {
  protected:
-  // Runs a task as `user` (nullopt: root), whose home it is.
-  Outcome RunAs(const std::optional<User>& user, const std::string& socket) const {
+  // Runs a task as `user` (nullopt: root), whose home it is; `group`, too, where it is not 0.
+  Outcome RunAs(const std::optional<User>& user, const std::string& socket, gid_t group = 0) const {
     const std::string home = path_ + "/home";
     const std::string owner = user ? Text(user->uid, ":", user->gid) : "0:0";
     EXPECT_EQ(test::Run({"chown", "-hR", owner, home}).status, 0);
     EXPECT_EQ(::chmod(home.c_str(), 0700), 0);
     RunOptions run;
-    run.user = user;
     run.environment = {Text("OPENAI_API_KEY=", kKey), "DOCKER_HOST=unix://" + socket};
-    return test::Run({Program("taskcell"), "run", "a1", "Say pong.", "--home", home}, run);
+    std::vector<std::string> argv;
+    if (group == 0) {
+      run.user = user;
+    } else {
+      argv = {"setpriv", Text("--reuid=", user->uid), Text("--regid=", user->gid),
+              Text("--groups=", group)};
+    }
+    for (const std::string& word : {Program("taskcell"), std::string("run"), std::string("a1"),
+                                    std::string("Say pong."), std::string("--home"), home})
+      argv.push_back(word);
+    return test::Run(argv, run);
   }
   // What a refusal is, whoever meets it: nothing on stdout, code and remedy on stderr, one event.
   void ExpectRefused(const Outcome& run, std::string_view code, std::string_view remedy) const {
@@ -64,7 +73,7 @@ TEST_F(RealRefusalsTest, AGroupOfRootIsAFailureAndNoHatchOpens) {
   of_root.gid = 0;
   std::string config = ReadText(path_ + "/home/config.toml");
   Put("config.toml", config + "when_unavailable = \"run_unsandboxed\"\n");
-  const Outcome run = RunAs(of_root, socket_);
+  const Outcome run = RunAs(of_root, socket_, user_->gid);
   EXPECT_EQ(run.status, 1) << run.err;
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err, HasSubstr("container_refused: sandbox container refused: the gateway runs "
