@@ -20,6 +20,9 @@ struct AnswerFacts {
   std::string error_type;
   std::vector<std::string> tools_called;
   uint64_t unread = 0;  // answers or events too large or not JSON
+
+  // Whether the model has said why it stopped; a response says before that it is in progress.
+  bool IsEnded() const { return !finish.empty() && finish != "in_progress" && finish != "queued"; }
 };
 
 // Reads along while an answer is streamed to the cell: server-sent events or one JSON document, of

@@ -308,10 +308,16 @@ void ClientConnection::BeginDraining() {
   UpdateEvents();
 }
 
+// Programs hang up at the event that ends an answer, though the provider's stream has not ended.
+bool ClientConnection::HasWholeAnswer() const {
+  return reader_ != nullptr && reader_->facts().IsEnded() && out_.empty();
+}
+
 void ClientConnection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  if (!is_recorded_ && record_.code.empty()) record_.code = "egress_client_gone";
+  if (!is_recorded_ && record_.code.empty() && !HasWholeAnswer())
+    record_.code = "egress_client_gone";
   transfer_.reset();
   FinishRequest();
   session_->loop()->Forget(fd_.get());

@@ -66,6 +66,7 @@ class ClientConnection : public CellConnection, private UpstreamSink {
   bool Flush();
   void AfterFlush();
   void FinishRequest();
+  bool HasWholeAnswer() const;
   void Record();
   void BeginDraining();
   void Close();

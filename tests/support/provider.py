@@ -544,6 +544,14 @@ class Handler(BaseHTTPRequestHandler):
         self.event({"type": "ping"})
         self.hang()
 
+    def open_end(self):
+        """A whole answer, after which the stream stays open."""
+        self.start_stream()
+        for delta, reason in (({"content": "x"}, None), ({}, "stop")):
+            self.event({"object": "chat.completion.chunk", "choices": [
+                {"index": 0, "delta": delta, "finish_reason": reason}]})
+        self.hang()
+
     def half(self):
         """Promises 1000 bytes and sends 10."""
         self.send_response(200)
@@ -626,6 +634,7 @@ MODES = {
     "late": Handler.late,
     "hang": Handler.hang,
     "hang-in-body": Handler.hang_in_body,
+    "open-end": Handler.open_end,
     "half": Handler.half,
     "half-stream": Handler.half_stream,
     "garbage": Handler.garbage,

@@ -243,6 +243,21 @@ TEST_F(HostileProviderTest, AClientThatGoesAwayEndsItsTransfer) {
   EXPECT_TRUE(cell.handle->Record().requests.at(0).relayed) << "it may be billed all the same";
 }
 
+// As codex does at the last event.
+TEST_F(HostileProviderTest, AClientThatHangsUpAtAnAnswersEndHasHadItWhole) {
+  Cell cell = AttachMode("open-end");
+  {
+    HttpClient client(cell.port);
+    ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+    ASSERT_TRUE(client.ReadUntil("\"stop\""));
+  }
+  ASSERT_TRUE(test::WaitFor([&] { return !cell.handle->Record().requests.at(0).finish.empty(); }));
+  const EgressRequest request = cell.handle->Record().requests.at(0);
+  EXPECT_EQ(request.code, "");
+  EXPECT_EQ(request.finish, "stop");
+  EXPECT_EQ(request.upstream_status, 200);
+}
+
 TEST_F(HostileProviderTest, DetachingLeavesNothingBehind) {
   int before = OpenDescriptors();
   {
