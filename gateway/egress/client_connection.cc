@@ -310,7 +310,7 @@ void ClientConnection::BeginDraining() {
 
 // Programs hang up at the event that ends an answer, though the provider's stream has not ended.
 bool ClientConnection::HasWholeAnswer() const {
-  return reader_ != nullptr && reader_->facts().IsEnded() && out_.empty();
+  return reader_.has_value() && reader_->facts().IsEnded() && out_.empty();
 }
 
 void ClientConnection::Close() {

@@ -34,7 +34,8 @@ Status WriteNewFile(const std::string& path, std::string_view data) {
   UniqueFd below = TRY(Open(directory, O_RDONLY | O_DIRECTORY));
   std::string hidden = TRY(HiddenName());
   // Without openat2(2), so that a host that lacks it can be reported.
-  UniqueFd file = TRY(OpenNoFollow(below.get(), hidden, O_WRONLY | O_CREAT | O_EXCL, 0600));
+  UniqueFd file = TRY(OpenNoFollow(below.get(), hidden, O_WRONLY | O_CREAT | O_EXCL, 0600)
+                          .With(Text("write '", Printable(path), "'")));
   // ignoring: it is gone, or nobody can help
   Defer remove([&] { (void)RemoveFile(below.get(), hidden); });
   TRY(WriteAll(file.get(), data));
