@@ -96,6 +96,9 @@ constexpr auto kCauses = std::to_array<Cause>({
      "a weaker mode of the configuration is audited, and that failed"},
     {"internal_error", "ran out of something it needs",
      "it ran out of something it needs (memory, threads): see its limits and those of its cgroup"},
+    {"internal_error", "the kernel takes at most 128 KiB less one",
+     "one argument or variable of a program may have at most 128 KiB; hand over more on standard "
+     "input"},
     {"agent_dir_unmountable", "chmod go-w",
      "others may write on the way to it: chmod go-w what the gateway's log names"},
     {"agent_dir_unmountable", "SOUL.md has more than ", {}, " bytes"},

@@ -154,8 +154,8 @@ TEST_F(IncidentTest, CVE_2019_16884_CVE_2019_19921_FilesInTheRootsProcAreNeverWr
       }
     }
     Outcome ran = InRoot(
-        "stat -f -c %T /proc; cat /proc/sys/user/max_user_namespaces; ls -d /proc/self/attr/exec "
-        "/proc/1 2>&1 | tail -n 1");
+        "stat -f -c %T /proc; cat /proc/sys/user/max_user_namespaces; ls -d /proc/self/attr/exec; "
+        "ls -d /proc/1 2>&1; true");
     EXPECT_EQ(ran.status, 0) << ran.err;
     EXPECT_THAT(ran.out, testing::StartsWith("proc\n0\n"));
     EXPECT_THAT(ran.out, HasSubstr("'/proc/1': No such file")) << "process 1 is hidden";
@@ -190,7 +190,7 @@ TEST_F(IncidentTest, CVE_2023_27561_CVE_2023_28642_LinksAtTheTopLeadNoMountElsew
     EXPECT_EQ(refused.status, 125) << option;
   }
   ran = Launch({"--rootfs=" + rootfs_, "--", "/launch", "--version"});
-  EXPECT_EQ(ran.status, 125) << "a root's /etc takes the cell's own files" << ran.out;
+  EXPECT_EQ(ran.status, 0) << "nothing is mounted there unasked: " << ran.err;
   fs::remove(rootfs_ + "/proc");
   fs::create_symlink("etc", rootfs_ + "/proc");
   EXPECT_EQ(InRoot("true").status, 125);

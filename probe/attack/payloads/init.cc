@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -38,14 +40,18 @@ constexpr char kEnvironment[] = "environ";
 constexpr char kMaps[] = "maps";
 
 // CVE-2019-5736: whoever opens the runtime's own program can write it once it no longer runs.
-// ETXTBSY therefore is no defence.
+// ETXTBSY therefore is no defence; a mount that nobody can write to is, of which the kernel would
+// speak only afterwards.
 Attempted TakeProgram(const char* path) {
   int64_t opened = OpenFile(path, O_PATH);
   if (opened < 0) return Of(opened, path);
   UniqueFd program(static_cast<int>(opened));
   Attempted written = TryOpening(Text("/proc/self/fd/", program.get()), O_WRONLY);
-  if (written.result == ETXTBSY) return {0, Text(path, " can be written as soon as it ends")};
-  return written;
+  if (written.result != ETXTBSY) return written;
+  struct statfs mounted = {};
+  if (Call(SYS_fstatfs, program.get(), &mounted) == 0 && (mounted.f_flags & ST_RDONLY) != 0)
+    return {EROFS, Text(path, " runs, and is on a read-only mount")};
+  return {0, Text(path, " can be written as soon as it ends")};
 }
 Attempted TakeInitProgram(const Targets& /*targets*/) { return TakeProgram("/proc/1/exe"); }
 Attempted TakeOwnProgram(const Targets& /*targets*/) { return TakeProgram("/proc/self/exe"); }
