@@ -4,7 +4,6 @@
 #include <linux/stat.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <optional>
 
 #include "launcher/base/text.h"
@@ -20,11 +19,8 @@ constexpr std::size_t kMaxFdInfoBytes = 64U << 10U;
 
 Result<uint64_t> MountIdOf(int fd) {
   struct statx info = {};
-  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &info) < 0) {
-    int err = errno;
-    if (err == ENOSYS || err == EPERM) return MountIdFromProc(fd);  // a filter forbids it
-    return FailureOf(err, Text("statx (fd ", fd, ")"));
-  }
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &info) < 0)
+    return Failure(Text("statx (fd ", fd, ")"));
   if ((info.stx_mask & STATX_MNT_ID) != 0) return info.stx_mnt_id;
   return MountIdFromProc(fd);
 }

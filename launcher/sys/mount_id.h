@@ -7,7 +7,7 @@
 namespace taskcell::sys {
 
 // The number of the mount `fd` (O_PATH will do) is on, as mountinfo has it: from statx(2), before
-// Linux 5.8 or under a filter that forbids it from /proc/self/fdinfo.
+// Linux 5.8 from /proc/self/fdinfo.
 Result<uint64_t> MountIdOf(int fd);
 // The second alone.
 Result<uint64_t> MountIdFromProc(int fd);

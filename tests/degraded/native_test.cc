@@ -68,7 +68,6 @@ std::vector<Lack> EveryLack() {
         {SYS_landlock_restrict_self, ENOSYS}}},
       {"CloseRange", {{SYS_close_range, ENOSYS}}},
       {"CloexecOfCloseRange", {{SYS_close_range, EINVAL}}},
-      {"MountIdsOfStatx", {{SYS_statx, ENOSYS}}},
       {"Leases", {{SYS_fcntl, EINVAL, 1, F_SETLEASE}}},
       {"CopyFileRange", {{SYS_copy_file_range, ENOSYS}}},
       {"SharedBlocks", {{SYS_ioctl, EOPNOTSUPP, 1, static_cast<uint32_t>(FICLONE)}}},
