@@ -126,7 +126,8 @@ class TerminalRaceTest : public LaunchTest {
       EXPECT_THAT(ran.out, Not(HasSubstr(kCanary)));
       const bool is_quiet = ran.status == 0 && ran.out == quiet_.out;
       const bool is_good = is_quiet || (whole_dev && HasItsTerminal(ran.out));
-      const bool is_refused = ran.status == 125 && ran.out.starts_with("taskcell-launch: ");
+      const bool is_refused = ran.status == 125 && (ran.out.starts_with("taskcell-launch: ") ||
+                                                    ran.out.starts_with("taskcell-init: "));
       EXPECT_TRUE(is_good || is_refused) << ran.status << ": " << ran.out;
       if (HasFailure()) break;
       ++(is_good ? good : refused);

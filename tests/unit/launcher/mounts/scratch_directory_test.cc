@@ -17,7 +17,7 @@
 namespace taskcell::mounts {
 namespace {
 
-constexpr char kPurpose[] = "scratchtest";
+const std::string kPurpose = "scratchtest" + std::to_string(::getpid());
 
 std::string NewRunId() {
   static int count = 0;
@@ -49,7 +49,7 @@ TEST(ScratchDirectoryTest, WhatAKilledProcessLeftGoesAndWhatIsHeldStays) {
   ASSERT_EQ(status, 0);
   const std::string left =
       std::filesystem::path(held.path()).parent_path() /
-      ("taskcell-" + std::string(kPurpose) + "-" + std::to_string(::geteuid()) + "-" + left_id);
+      ("taskcell-" + kPurpose + "-" + std::to_string(::geteuid()) + "-" + left_id);
   ASSERT_TRUE(Exists(left));
   ASSERT_TRUE(ScratchDirectory::Make(kPurpose, NewRunId()).ok());
   EXPECT_FALSE(Exists(left));
@@ -64,8 +64,7 @@ bool HasFound(const std::vector<AbandonedScratch>& found, const std::string& pat
 
 TEST(ScratchDirectoryTest, WhatKilledProcessesLeftIsFoundByItsNameAndThoseThatLiveStay) {
   auto path_of = [](char digit, uid_t uid) {
-    return "/tmp/taskcell-" + std::string(kPurpose) + "-" + std::to_string(uid) + "-" +
-           std::string(32, digit);
+    return "/tmp/taskcell-" + kPurpose + "-" + std::to_string(uid) + "-" + std::string(32, digit);
   };
   const uid_t own = ::geteuid();
   const pid_t killed = ::fork();
