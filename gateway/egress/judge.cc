@@ -60,6 +60,19 @@ Verdict JudgeObject(WireApi api, const Json& body, std::vector<std::string>* too
   return Denied("egress_field", "no rules for this API");
 }
 
+void AddToolNames(const Json& tools, std::vector<std::string>* names) {
+  for (const Json& tool : tools) {
+    if (auto below = tool.find("tools"); below != tool.end()) {
+      AddToolNames(*below, names);
+      continue;
+    }
+    std::string_view name = StringAt(tool, "name");
+    if (name.empty() && tool.contains("function")) name = StringAt(tool["function"], "name");
+    if (name.empty()) name = StringAt(tool, "type");
+    names->push_back(Shown(name, kNameBytes));
+  }
+}
+
 }  // namespace
 
 Refusal Denied(std::string_view code, std::string_view message) {
@@ -126,23 +139,6 @@ Verdict CheckContent(const Json& value, std::string_view where, Verdict (*rule)(
   if (value.is_string() || value.is_null()) return std::nullopt;
   return CheckEach(value, where, rule);
 }
-
-namespace {
-
-void AddToolNames(const Json& tools, std::vector<std::string>* names) {
-  for (const Json& tool : tools) {
-    if (auto below = tool.find("tools"); below != tool.end()) {
-      AddToolNames(*below, names);
-      continue;
-    }
-    std::string_view name = StringAt(tool, "name");
-    if (name.empty() && tool.contains("function")) name = StringAt(tool["function"], "name");
-    if (name.empty()) name = StringAt(tool, "type");
-    names->push_back(Shown(name, kNameBytes));
-  }
-}
-
-}  // namespace
 
 Verdict CheckTools(const Json& body, Verdict (*rule)(const Json&),
                    std::vector<std::string>* tools) {

@@ -1,7 +1,6 @@
 #include "launcher/cgroup/run_cgroup.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,14 +15,12 @@
 #include "launcher/cgroup/remedy.h"
 #include "launcher/cgroup/removal.h"
 #include "launcher/sys/file.h"
+#include "launcher/sys/locked_directory.h"
 #include "launcher/sys/memory.h"
 #include "launcher/sys/proc.h"
-#include "launcher/sys/socket.h"
 
 namespace taskcell::cgroup {
 namespace {
-
-constexpr int kLockRounds = 2000;  // of a millisecond: a sweep holds the lock while it removes
 
 struct NamedFile {
   Controller controller;
@@ -110,22 +107,6 @@ Result<std::optional<Place>> PlaceOf(Share& share, const cell::Limits& limits,
   return std::optional<Place>(TRY(FindPlace(*share.hierarchy, share.controllers, parent)));
 }
 
-// Makes the directory of a run and takes its lock, which tells SweepStale that the owner lives. A
-// sweep by another run of this user can come in between and remove what it takes for a stale one:
-// then it is made again.
-Result<UniqueFd> MakeLocked(int place_fd, const std::string& name) {
-  for (int round = 0;; ++round) {
-    Status made = sys::MakeDirectory(place_fd, name, 0755);
-    if (!made.ok() && (round == 0 || made.error().err != EEXIST)) return std::move(made).error();
-    Result<UniqueFd> run = OpenCgroup(place_fd, name);
-    if (run.ok() && sys::LockNamed(run.value().get(), LOCK_EX, place_fd, name)) return run;
-    if (round == kLockRounds)
-      return Error(Kind::kSystem, Text("'", name, "' keeps being locked by another process"),
-                   EBUSY);
-    TRY(sys::Poll(-1, 0, 1));
-  }
-}
-
 }  // namespace
 
 Result<RunCgroup> RunCgroup::Make(const std::string& run_id, const cell::Limits& limits,
@@ -158,7 +139,7 @@ Status RunCgroup::AddBranch(cgroup::Place place, const std::vector<Controller>& 
                             const cell::Limits& limits) {
   SweepStale(place.directory.get());
   std::string path = Text("'", Printable(place.path), "/", name_, "'");
-  Result<UniqueFd> run = MakeLocked(place.directory.get(), name_);
+  Result<UniqueFd> run = sys::MakeLockedDirectory(place.directory.get(), name_, 0755);
   if (!run.ok()) {
     if (run.error().err == EAGAIN)
       return std::move(run).error().With(

@@ -5,21 +5,19 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <optional>
 
 #include "launcher/base/text.h"
 #include "launcher/mounts/component.h"
 #include "launcher/mounts/tree.h"
 #include "launcher/sys/file.h"
-#include "launcher/sys/socket.h"
+#include "launcher/sys/locked_directory.h"
 
 namespace taskcell::mounts {
 namespace {
 
 constexpr const char* kSharedBase = "/tmp";
 constexpr std::size_t kMaxBaseEntries = 100'000;
-constexpr int kLockRounds = 2000;  // of a millisecond
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
 
 std::string BasePath() {
@@ -72,23 +70,6 @@ void RemoveLeftovers(int base, std::string_view start) {
     if (entry.name.starts_with(start)) (void)RemoveAbandoned(base, entry.name, false);
 }
 
-// Another process of this user that tidies up can take a new one for a leftover, until it is
-// locked: then it is made again. In between anybody could have made one of that name.
-Result<UniqueFd> MakeLocked(int base, const std::string& name, mode_t mode) {
-  for (int round = 0;; ++round) {
-    Status made = sys::MakeDirectory(base, name, mode);
-    if (!made.ok() && (round == 0 || made.error().err != EEXIST)) return std::move(made).error();
-    Result<UniqueFd> fd = OpenComponent(base, name, kDirectory);
-    if (fd.ok() && TRY(sys::Stat(fd->get())).st_uid == ::geteuid() &&
-        sys::LockNamed(fd->get(), LOCK_EX, base, name))
-      return fd;
-    if (round == kLockRounds)
-      return Error(Kind::kSystem, Text("'", name, "' keeps being locked by another process"),
-                   EBUSY);
-    TRY(sys::Poll(-1, 0, 1));
-  }
-}
-
 }  // namespace
 
 ScratchDirectory::~ScratchDirectory() {
@@ -113,7 +94,7 @@ Result<ScratchDirectory> ScratchDirectory::MakeIn(const std::string& base, std::
   made.base_ = TRY(sys::Open(base, kDirectory));
   RemoveLeftovers(made.base_.get(), start);
   made.name_ = start + run_id;
-  made.directory_ = TRY(MakeLocked(made.base_.get(), made.name_, mode));
+  made.directory_ = TRY(sys::MakeLockedDirectory(made.base_.get(), made.name_, mode));
   made.path_ = TRY(sys::ReadLink(AT_FDCWD, Text("/proc/self/fd/", made.directory_.get())));
   return made;
 }

@@ -34,10 +34,6 @@ Status Kill(pid_t target, int signal, std::string_view what) {
   return FailureOf(err, Text("kill ", what, " with signal ", signal));
 }
 
-}  // namespace
-
-namespace {
-
 // After an exec a signal has its default disposition or is ignored. Which are, as a mask whose
 // lowest bit is signal 1; all, where that cannot be known.
 uint64_t IgnoredSignals() {
