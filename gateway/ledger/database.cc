@@ -2,6 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
+#include <thread>
+
 #include "launcher/base/text.h"
 
 namespace taskcell::gateway {
@@ -80,9 +83,27 @@ Result<Database> Database::OpenForeign(const std::string& path) {
   return database;
 }
 
+// Into the mode that lets others read while one writes. A file that has it is only looked at. Two
+// that change a new file at once would wait for each other, so SQLite tells one of them that it is
+// busy without waiting: here it waits.
+Status Database::KeepWriteAheadLog() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyWaitMs);
+  while (true) {
+    Statement change = TRY(Prepare("PRAGMA journal_mode = WAL"));
+    Result<bool> changed = change.Step();
+    if (changed.ok()) {
+      if (change.Text(0) == "wal") return Ok();
+      return Error(Kind::kConfig, "its file system cannot hold a write-ahead log");
+    }
+    const bool busy = (::sqlite3_errcode(database_.get()) & 0xFF) == SQLITE_BUSY;
+    if (!busy || std::chrono::steady_clock::now() > deadline) return std::move(changed).error();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 Result<Database> Database::Open(const std::string& path) {
   Database database = TRY(OpenForeign(path));
-  TRY(database.Execute("PRAGMA journal_mode = WAL"));
+  TRY(database.KeepWriteAheadLog());
   TRY(database.Execute("PRAGMA synchronous = FULL"));
   // What is removed is overwritten: prompts are.
   TRY(database.Execute("PRAGMA secure_delete = ON"));

@@ -74,6 +74,7 @@ class Database {
   };
   explicit Database(sqlite3* database) : database_(database) {}
   bool IsInTransaction() const;
+  Status KeepWriteAheadLog();
 
   std::unique_ptr<sqlite3, Close> database_;
 };

@@ -12,6 +12,7 @@
 
 #include "launcher/base/unique_fd.h"
 #include "launcher/sys/file.h"
+#include "tests/support/temp_directory.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -154,6 +155,28 @@ TEST_F(TaskLedgerTest, TwoWritersLoseNothing) {
   two.join();
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(Open()->Accounts().value().at(0).errors, 2 * kRounds);
+}
+
+TEST_F(TaskLedgerTest, ManyThatMakeItAtOnceAllHaveIt) {
+  constexpr int kRounds = 60;
+  constexpr int kOpeners = 6;
+  for (int round = 0; round < kRounds; ++round) {
+    const test::TempDirectory home("ledger", "/dev/shm");  // no disk slows them: they meet
+    const UniqueFd home_fd = sys::Open(home.path(), O_RDONLY | O_DIRECTORY).value();
+    std::atomic<bool> go = false;
+    std::vector<std::string> failures(kOpeners);
+    std::vector<std::thread> openers;
+    for (std::string& failure : failures) {
+      openers.emplace_back([&] {
+        while (!go) std::this_thread::yield();
+        Result<Ledger> ledger = Ledger::Open(home_fd.get(), home.path());
+        if (!ledger.ok()) failure = ledger.error().text;
+      });
+    }
+    go = true;
+    for (std::thread& opener : openers) opener.join();
+    EXPECT_EQ(failures, std::vector<std::string>(kOpeners)) << "round " << round;
+  }
 }
 
 TEST_F(TaskLedgerTest, WhatWasLearntWithOneSecretIsForgottenWithTheNext) {
