@@ -189,12 +189,13 @@ class TaskRefusals(Tasks):
         self.assert_refused_here(socket_path)
 
     def test_rootless_docker_without_limits(self):
+        """Without systemd's driver a rootless dockerd sets no limits at all."""
         places.wait_for_manager("alice")
         entry = pwd.getpwnam("alice")
         directory = f"/run/user/{entry.pw_uid}"
         subprocess.run(
             ["systemd-run", "-q", "--unit=lab-docker", "-p", "User=alice", "-E", "XDG_RUNTIME_DIR=" + directory,
-             "-E", "HOME=" + entry.pw_dir, *test_engines.ROOTLESS_DOCKER, "--exec-opt", "native.cgroupdriver=none"], check=True)
+             "-E", "HOME=" + entry.pw_dir, *test_engines.ROOTLESS_DOCKER, "--exec-opt", "native.cgroupdriver=cgroupfs"], check=True)
         self.addCleanup(subprocess.run, ["systemctl", "stop", "lab-docker.service"])
         self.assert_refused_here(directory + "/docker.sock")
 

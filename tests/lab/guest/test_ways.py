@@ -33,10 +33,11 @@ ENDS_S = 120
 
 # What each way may come to in a cell, and whether the same script gets through by it outside. See ways_out.sh.
 UNREACHABLE = ("no route", "not permitted")
+NAME = ("no such name", "no route")  # Podman copies the host's /etc/hosts into its containers
 CONTAINED = {
-    "address": (UNREACHABLE, True), "other-port": (UNREACHABLE, True), "name": (("no such name",), True),
+    "address": (UNREACHABLE, True), "other-port": (UNREACHABLE, True), "name": (NAME, True),
     "name-server": (("no route",), True), "datagram": (("no route",), True), "metadata": (UNREACHABLE, True),
-    "metadata-name": (("no such name",), True), "private": (UNREACHABLE, True), "bridge": (UNREACHABLE, True),
+    "metadata-name": (NAME, True), "private": (UNREACHABLE, True), "bridge": (UNREACHABLE, True),
     "metadata-v6": ((*UNREACHABLE, "Cannot assign requested address"), True), "addresses-v6": (("none",), True),
     "abstract-sockets": (("none",), True), "engine-socket": (("none",), True), "rules": (("none",), True),
     "settings": (("none",), True), "workspace": (("none",), True), "control": (("through",), True),
