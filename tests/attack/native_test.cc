@@ -43,8 +43,7 @@ std::string Try(const std::string& body) {
 std::vector<pid_t> PidsWith(const std::string& word) {
   std::vector<pid_t> pids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline");
-    std::string line{std::istreambuf_iterator<char>(file), {}};
+    const std::string line = test::ReadText(entry.path() / "cmdline");
     if (line.find(word) != std::string::npos) pids.push_back(std::stoi(entry.path().filename()));
   }
   return pids;

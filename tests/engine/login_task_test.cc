@@ -109,22 +109,18 @@ class Onlooker {
   }
 
  private:
-  static std::string Read(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   void Look() {
     while (!stops_) {
       std::error_code ignored;  // a process ends when it likes
       for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
         const std::string place = entry.path();
         if (place.find_first_of("0123456789") == std::string::npos) continue;
-        const std::string name = Read(place + "/comm");
+        const std::string name = ReadText(place + "/comm");
         saw_launcher_ = saw_launcher_ || name.starts_with("taskcell-launch");
         const bool is_ours =
             name.starts_with("taskcell") || name.starts_with("claude") || name.starts_with("bash");
         if (!is_ours) continue;
-        const std::string seen = Read(place + "/cmdline") + Read(place + "/environ");
+        const std::string seen = ReadText(place + "/cmdline") + ReadText(place + "/environ");
         for (std::string_view secret : {"refresh-0", "refresh-1", "sk-renewed"})
           if (seen.find(secret) != std::string::npos) told_.insert(name);
       }

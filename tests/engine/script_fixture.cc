@@ -6,7 +6,6 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "launcher/base/text.h"
 #include "tests/support/engine_proxy.h"
@@ -21,10 +20,7 @@ std::string& MadeImage() {
   return image;
 }
 
-std::string CommandLineOf(const fs::path& process) {
-  std::ifstream file(process / "cmdline", std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string CommandLineOf(const fs::path& process) { return ReadText(process / "cmdline"); }
 
 }  // namespace
 
@@ -136,8 +132,7 @@ ScriptFixture::Json ScriptFixture::SweepLater() const {
 
 void ScriptFixture::EndPipeReader(pid_t shell) {
   const std::string path = Text("/proc/", shell, "/task/", shell, "/children");
-  std::ifstream file(path);
-  const std::string children((std::istreambuf_iterator<char>(file)), {});
+  const std::string children = ReadText(path);
   for (std::string_view word : Words(children)) {
     const std::optional<uint64_t> pid = ParseUnsigned(word);
     if (!pid.has_value()) continue;

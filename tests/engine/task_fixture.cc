@@ -14,11 +14,6 @@ namespace taskcell::test {
 
 namespace fs = std::filesystem;
 
-std::string TaskFixture::ReadText(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 void TaskFixture::SetUp() {
   user_ = TestUser();
   TASKCELL_REQUIRE(user_.has_value(), "needs the user taskcell-test (fixture.sh up)");

@@ -26,8 +26,6 @@ class TaskFixture : public testing::Test {
   // False where a test has one already (see TASKCELL_ENTER_OWN_NETWORK).
   virtual bool needs_own_network() const { return true; }
 
-  static std::string ReadText(const std::string& path);
-
   // Writes a file of the home.
   void Put(const std::string& name, std::string_view content) const;
   // Writes the agent's agent.toml; `more` is appended.

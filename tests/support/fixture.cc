@@ -14,6 +14,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "launcher/base/unique_fd.h"
 #include "launcher/sys/file.h"
@@ -70,6 +72,13 @@ std::string Program(const std::string& name) {
   std::string own =
       std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin";
   return FromEnvironment("TASKCELL_TEST_BIN", own) + "/" + name;
+}
+
+std::string ReadText(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 std::string DockerSocket() {

@@ -29,6 +29,10 @@ std::string Program(const std::string& name);
 // The socket of the private Docker engine; empty when none answers there.
 std::string DockerSocket();
 
+// What a file holds, empty where it cannot be read: also where it is of a process, of /proc, that
+// has just ended (a stream's iterators throw then).
+std::string ReadText(const std::string& path);
+
 // What a program did. `status` is the exit status, or 128 + n when signal n ended it; both outputs
 // are cut at 8 MiB.
 struct Outcome {

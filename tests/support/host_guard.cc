@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <thread>
 
 #include "launcher/base/text.h"
@@ -20,13 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kPause{50};
-
-std::string ReadText(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();  // does not throw where a process is gone between open and read
-  return text.str();
-}
 
 std::vector<std::string> EntriesOf(const fs::path& directory) {
   std::vector<std::string> names;

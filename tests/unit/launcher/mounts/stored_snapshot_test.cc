@@ -280,7 +280,9 @@ TEST_F(StoredSnapshotTest, OfManyOnlyTheLatestStayAndNoneForLong) {
 // The kernel ends who writes past RLIMIT_FSIZE: here in the middle of a file, or of the record,
 // which is larger than every file.
 TEST_F(StoredSnapshotTest, AnInterruptedCopyIsNeverUsedAndGoes) {
-  for (int i = 0; i < 40; ++i) scratch_.Put(Text("agent/wiki/many/", i), std::string(64, 'x'));
+  constexpr std::size_t kMany = 100;  // a record has ten bytes and more for each
+  for (std::size_t i = 0; i < kMany; ++i)
+    scratch_.Put(Text("agent/wiki/many/", i), std::string(64, 'x'));
   scratch_.Put("agent/wiki/many/middle", std::string(1024, 'x'));
   LetItSettle();
   for (rlim_t limit : {1000U, 1024U}) {
@@ -297,7 +299,7 @@ TEST_F(StoredSnapshotTest, AnInterruptedCopyIsNeverUsedAndGoes) {
     EXPECT_EQ(fs::exists(left + "/record.new"), limit == 1024);
     StoredSnapshot taken = Take().value();
     EXPECT_FALSE(taken.is_reused());
-    EXPECT_EQ(Texts(taken).size(), 44U);
+    EXPECT_EQ(Texts(taken).size(), kMany + 4);
     EXPECT_EQ(Stored().size(), 1U) << "nothing else is left";
   }
 }
