@@ -241,7 +241,7 @@ class OperatedPackage(Package):
         self.assert_task_runs(service)
 
     def test_what_outlasts_its_grace_is_cancelled_and_told(self):
-        service = self.user_service()
+        service = self.user_service(NATIVE + "\nmax_concurrent = 1")  # so that the second waits
         service.set(service.variable, "ExecStart=", "ExecStart=/usr/bin/taskcell-gateway --drain-seconds 2")
         service.ask("start", GATEWAY)
         client = self.waiter(service)
