@@ -32,11 +32,26 @@ namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
 
-Result<mounts::Trust> TrustOf(const AuditRequest& request) {
-  if (request.owner) return mounts::TrustIn(*request.owner);
-  if (::geteuid() != 0) return mounts::TrustIn(::geteuid());
-  mounts::PinnedPath pinned = TRY(mounts::PinPath(request.directory, {}));
-  return mounts::TrustIn(TRY(sys::Stat(pinned.fd.get())).st_uid);
+// A path, and in whom it was trusted on the way.
+struct Pinned {
+  mounts::Trust trust;
+  mounts::PinnedPath path;
+};
+
+// By default root trusts in whoever owns what is pinned; but with kBind, where the owner is what is
+// asked about, in root alone.
+Result<Pinned> Pin(const AuditRequest& request) {
+  Pinned pinned;
+  pinned.trust = mounts::TrustIn(request.owner.value_or(::geteuid()));
+  pinned.path = TRY(mounts::PinPath(request.directory, pinned.trust));
+  const uid_t owner = TRY(sys::Stat(pinned.path.fd.get())).st_uid;
+  const bool is_asked = request.owner || ::geteuid() != 0 || request.policy == Policy::kBind;
+  if (is_asked || owner == 0) return pinned;
+  pinned.trust = mounts::TrustIn(owner);
+  pinned.path = TRY(mounts::PinPath(request.directory, pinned.trust));
+  if (TRY(sys::Stat(pinned.path.fd.get())).st_uid == owner) return pinned;
+  return Error(Kind::kViolation,
+               Text("'", Printable(request.directory), "' was exchanged for another's"), ESTALE);
 }
 
 Code CodeOf(mounts::Concern::What what) {
@@ -70,10 +85,10 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
         links_(seed),
         meter_(request.snapshot_bounds) {}
 
-  Result<Report> Run() {
+  Result<Report> Run(const mounts::PinnedPath& pinned) {
     report_.directory = request_.directory;
     report_.policy = request_.policy;
-    mounts::PinnedPath pinned = TRY(mounts::PinPath(request_.directory, trust_));
+    report_.owner = trust_.owner;
     report_.resolved = pinned.path;
     for (const mounts::Concern& concern : pinned.concerns)
       list_.Add(CodeOf(concern.what), concern.path, Text(concern.found, "; ", concern.fix));
@@ -368,9 +383,9 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
 }  // namespace
 
 Result<Report> Audit(const AuditRequest& request) {
-  mounts::Trust trust = TRY(TrustOf(request));
-  auto auditor = std::make_shared<Auditor>(request, trust, TRY(RandomSeed()));
-  return auditor->Run();
+  const Pinned pinned = TRY(Pin(request));
+  auto auditor = std::make_shared<Auditor>(request, pinned.trust, TRY(RandomSeed()));
+  return auditor->Run(pinned.path);
 }
 
 }  // namespace taskcell::probe::audit

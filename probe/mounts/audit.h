@@ -15,7 +15,8 @@ namespace taskcell::probe::audit {
 struct AuditRequest {
   std::string directory;
   Policy policy = Policy::kStrict;
-  // Who is to own everything; by default the caller, for root the directory's own owner.
+  // Who, besides root, is to own everything; by default the caller, and for root, but with kBind,
+  // the directory's own owner.
   std::optional<uid_t> owner = {};
   WalkOptions walk = {};
   // kStrict: every file is asked for all its extended attributes, as it is with kAgent anyway.

@@ -19,10 +19,20 @@ void AddFindings(JsonText& json, const std::vector<Finding>& findings) {
   json.Close(']');
 }
 
+void AddOwner(JsonText& json, const Report& report) {
+  json.Key("owner");
+  if (report.owner)
+    json.Unsigned(*report.owner);
+  else
+    json.Null();
+}
+
 void AddEntry(JsonText& json, const Report& report, const EntryReport& entry) {
   json.Open('{').Key("directory").String(Printable(report.directory));
   json.Key("entry").String(entry.name).Key("verdict").String(mounts::Name(entry.verdict));
-  json.Key("reason").String(entry.reason).Key("note").String(entry.note).Key("notes");
+  json.Key("reason").String(entry.reason).Key("note").String(entry.note);
+  AddOwner(json, report);
+  json.Key("notes");
   AddFindings(json, entry.notes);
   json.Close('}');
 }
@@ -34,6 +44,7 @@ void AddDirectory(JsonText& json, const Report& report) {
   json.Key("entry").String(".").Key("verdict").String(Name(report.standing));
   json.Key("reason").String(report.reason).Key("note");
   json.String(report.reason.empty() ? "about the directory itself" : report.failure);
+  AddOwner(json, report);
   json.Key("left_out").Unsigned(report.left_out).Key("notes");
   AddFindings(json, report.findings);
   json.Close('}');
@@ -44,6 +55,7 @@ void AddReport(JsonText& json, const Report& report) {
   json.Key("resolved").String(Printable(report.resolved));
   json.Key("policy").String(Name(report.policy)).Key("verdict").String(Name(report.standing));
   json.Key("reason").String(report.reason).Key("note").String(report.failure);
+  AddOwner(json, report);
   json.Key("entries").Unsigned(report.looked_at).Key("left_out").Unsigned(report.left_out);
   json.Key("counts").Open('{');
   for (std::size_t i = 0; i < kCodes; ++i) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +38,7 @@ struct Report {
   std::string directory;  // as it was given
   std::string resolved;   // without links on the way
   Policy policy = Policy::kStrict;
+  std::optional<uid_t> owner = {};  // who was to own everything; none where nothing was looked at
   Standing standing = Standing::kSafe;
   // Of the path and the directory; with kAgent what is in an entry stands there.
   std::vector<Finding> findings;

@@ -98,6 +98,10 @@ class Table {
     if (any) out_ += '\n';
   }
 
+  std::string Owner() const {
+    return report_.owner ? Text(", owner uid ", *report_.owner) : std::string();
+  }
+
   std::string Summary() const {
     uint64_t by_severity[4] = {};
     for (std::size_t i = 0; i < kCodes; ++i)
@@ -107,7 +111,7 @@ class Table {
                               : report_.standing == Standing::kUnsafe ? "\x1b[31m"
                                                                       : "\x1b[33m";
     std::string line = Text(Name(report_.standing), ": ", Printable(report_.directory), " (",
-                            Name(report_.policy), ")");
+                            Name(report_.policy), Owner(), ")");
     std::string counts =
         Text(report_.looked_at, " entries, ", by_severity[0], " errors, ", by_severity[1],
              " warnings, ", by_severity[2], " not judged, ", by_severity[3], " notes");

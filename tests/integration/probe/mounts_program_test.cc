@@ -307,5 +307,19 @@ TEST_F(MountsProgramTest, ADirectoryOnTheWayThatOthersMayWriteIsAFindingOfEveryP
   }
 }
 
+TEST_F(MountsProgramTest, RootsBindNamesAnotherUsersDirectory) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to give directories away");
+  fs::create_directories(At("share/app"));
+  EXPECT_EQ(Mounts({"--policy", "bind", "share/app"}).status, 0) << "control";
+  for (const char* name : {"share", "share/app"})
+    ASSERT_EQ(::chown(At(name).c_str(), 12345, 12345), 0);
+  const Outcome ran = Mounts({"--json", "--policy", "bind", "share/app"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_EQ(Codes(ran),
+            (std::set<std::string>{"ancestor_owner " + At("share"), "foreign_owner ."}));
+  EXPECT_EQ(json::parse(ran.out)[0]["owner"], 0);
+  EXPECT_EQ(Mounts({"--policy", "bind", "--owner", "12345", "share/app"}).status, 0);
+}
+
 }  // namespace
 }  // namespace taskcell::test

@@ -13,6 +13,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "probe/mounts/link_sets.h"
+#include "probe/mounts/print.h"
 #include "tests/support/access_list.h"
 #include "tests/unit/probe/mounts/tree_fixture.h"
 
@@ -214,6 +215,25 @@ TEST_F(AuditTest, ALinkAndAForeignDirectoryOnTheWayAreNamed) {
   ASSERT_EQ(::chown(path().c_str(), 12345, 0), 0);
   EXPECT_THAT(FoundIn(Audit(Policy::kBind)),
               ElementsAre(Pair(path(), ElementsAre("ancestor_owner"))));
+}
+
+TEST_F(AuditTest, RootsAuditTrustsWhoeverOwnsTheDirectoryAndSaysSo) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to give files away");
+  constexpr uid_t kOwner = 12345;
+  Put("tree/SOUL.md", "x");
+  EXPECT_EQ(Audit().owner, 0U);
+  for (const std::string& name : {path(), At("tree"), At("tree/SOUL.md")})
+    ASSERT_EQ(::chown(name.c_str(), kOwner, 0), 0);
+  for (Policy policy : {Policy::kStrict, Policy::kAgent}) {
+    const Report report = Audit(policy);
+    EXPECT_EQ(report.standing, Standing::kSafe);
+    EXPECT_EQ(report.owner, kOwner);
+    EXPECT_THAT(TableOf(report, {}), HasSubstr(", owner uid 12345)"));
+    EXPECT_THAT(JsonOf({report}), HasSubstr("\"owner\":12345"));
+    AuditRequest request = Request(policy);
+    request.owner = 0;
+    EXPECT_EQ(probe::audit::Audit(request)->standing, Standing::kUnsafe);
+  }
 }
 
 TEST_F(AuditTest, AnAccessListIsNamedWhereverAnotherUserMayWriteByIt) {
