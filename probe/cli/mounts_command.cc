@@ -31,8 +31,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Past 8 a tree in the cache is walked no faster.
-constexpr unsigned kMaxDefaultThreads = 8;
 constexpr std::size_t kListBytes = 65536;
 constexpr std::chrono::milliseconds kLook{100};
 constexpr std::chrono::milliseconds kGrace{1000};  // for an audit to end by itself, once time is up
@@ -40,7 +38,7 @@ constexpr std::chrono::milliseconds kGrace{1000};  // for an audit to end by its
 unsigned DefaultThreads() {
   cpu_set_t usable;
   if (::sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
-  return std::clamp(static_cast<unsigned>(CPU_COUNT(&usable)), 1U, kMaxDefaultThreads);
+  return std::clamp(static_cast<unsigned>(CPU_COUNT(&usable)), 1U, audit::kMaxThreads);
 }
 
 Result<std::optional<uid_t>> OwnerOf(const std::string& text) {

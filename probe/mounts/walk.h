@@ -13,7 +13,8 @@
 
 namespace taskcell::probe::audit {
 
-inline constexpr unsigned kMaxThreads = 64;
+// Past it a tree in the cache is walked no faster, and memory would pass 16 MiB.
+inline constexpr unsigned kMaxThreads = 8;
 
 struct WalkOptions {
   unsigned threads = 1;  // 1 to kMaxThreads

@@ -16,7 +16,7 @@ namespace taskcell::probe::audit {
 namespace {
 
 constexpr unsigned kCountBatch = 256;
-constexpr std::size_t kMaxHandedBytes = 65536;  // of a task: its path, and what is above it
+constexpr std::size_t kMaxHandedBytes = 8192;  // of a task: its path, and what is above it
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
 
 // EACCES and the like: nothing is known of it; otherwise it is not what it was a moment ago.

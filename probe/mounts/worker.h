@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,10 +14,10 @@
 
 namespace taskcell::probe::audit {
 
-// The deepest directory that is entered, and the longest path of one: each level takes 64 bytes and
-// its name.
-inline constexpr unsigned kMaxDepth = 8192;
-inline constexpr std::size_t kMaxPathBytes = 128U << 10U;
+// The deepest directory that is entered, and the longest path of one: each level takes some 64
+// bytes and its name, of each thread.
+inline constexpr unsigned kMaxDepth = 4096;
+inline constexpr std::size_t kMaxPathBytes = 64U << 10U;
 
 // What the workers of one walk share.
 struct WalkState {
@@ -87,8 +88,8 @@ class Worker : private Whereabouts {
   WalkState& state_;
   const unsigned number_;
   std::array<Slot, kSlots> slots_;
-  std::vector<Frame> frames_;
-  std::string path_;  // of the directory on top
+  std::deque<Frame> frames_;  // no vector, which takes up to three times as much while it grows
+  std::string path_;          // of the directory on top
   unsigned base_depth_ = 0;
   std::vector<Ancestor> base_above_;  // of the task
   unsigned uncounted_ = 0;

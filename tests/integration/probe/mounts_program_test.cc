@@ -12,6 +12,7 @@
 #include "launcher/sys/entry.h"
 #include "launcher/sys/file.h"
 #include "probe/mounts/inspector.h"
+#include "probe/mounts/worker.h"
 #include "tests/support/access_list.h"
 #include "tests/support/hung_files.h"
 #include "tests/support/inode_flag.h"
@@ -64,7 +65,7 @@ TEST_F(MountsProgramTest, TheExitStatusTellsSafeFromFindingsFromUsageFromUnknown
   EXPECT_EQ(Mounts({"--json", "-0", "tree"}).status, 2);
   EXPECT_EQ(Mounts({"--timeout", "0s", "tree"}).status, 2);
   EXPECT_EQ(Mounts({"--timeout", "25h", "tree"}).status, 2);
-  EXPECT_EQ(Mounts({"--threads", "65", "tree"}).status, 2);
+  EXPECT_EQ(Mounts({"--threads", "9", "tree"}).status, 2);
   EXPECT_EQ(Mounts({"--owner", "no-such-user", "tree"}).status, 2);
   EXPECT_EQ(Mounts({"tree/file"}).status, 2) << "a file, and the policy is for directories";
   EXPECT_EQ(Mounts({"tree/file", "tree"}).status, 2);
@@ -264,17 +265,20 @@ TEST_F(MountsProgramTest, CapabilitiesListsAndAttributesAreNamed) {
       << "the group is root's";
 }
 
-// Eight threads, each of which finds its way down, a directory deeper than any stack, and more
-// findings and linked files than are kept.
+// As many threads as there may be, for each a way down that is as deep and as long as may be, and
+// more findings and linked files than are kept.
 TEST_F(MountsProgramTest, TheMemoryIsBoundedHoweverLargeTheTree) {
-  constexpr int kDepth = 1500;
   constexpr int kWays = 64;
   constexpr int kFilesAWay = 100;
   constexpr rlim_t kMaxBytes = 16U << 20U;
-  UniqueFd down = sys::Open(At("tree"), O_RDONLY | O_DIRECTORY).value();
-  for (int level = 0; level < kDepth; ++level) {
-    ASSERT_EQ(::mkdirat(down.get(), "d", 0755), 0);
-    down = sys::OpenNoFollow(down.get(), "d", O_RDONLY | O_DIRECTORY).value();
+  constexpr std::size_t kLevelBytes = probe::audit::kMaxPathBytes / probe::audit::kMaxDepth;
+  for (unsigned chain = 0; chain < probe::audit::kMaxThreads; ++chain) {
+    UniqueFd down = sys::Open(At("tree"), O_RDONLY | O_DIRECTORY).value();
+    const std::string name(kLevelBytes - 1, static_cast<char>('a' + chain));
+    for (unsigned level = 0; level < probe::audit::kMaxDepth; ++level) {
+      ASSERT_EQ(::mkdirat(down.get(), name.c_str(), 0755), 0);
+      down = sys::OpenNoFollow(down.get(), name, O_RDONLY | O_DIRECTORY).value();
+    }
   }
   fs::create_directories(At("linked"));
   for (int way = 0; way < kWays; ++way) {
@@ -286,7 +290,8 @@ TEST_F(MountsProgramTest, TheMemoryIsBoundedHoweverLargeTheTree) {
     }
   }
   // Of its own: heap, stacks and what its libraries write.
-  const Outcome ran = Mounts({"--json", "--threads", "8", "tree"}, [] {
+  const std::string threads = std::to_string(probe::audit::kMaxThreads);
+  const Outcome ran = Mounts({"--json", "--threads", threads, "tree"}, [] {
     constexpr rlim_t kStack = 256U << 10U;
     constexpr struct rlimit kStacks = {kStack, kStack};
     constexpr struct rlimit kData = {kMaxBytes, kMaxBytes};
@@ -294,7 +299,10 @@ TEST_F(MountsProgramTest, TheMemoryIsBoundedHoweverLargeTheTree) {
       ::_exit(90);
   });
   EXPECT_EQ(ran.status, 1) << ran.err;
-  EXPECT_TRUE(json::accept(ran.out));
+  ASSERT_TRUE(json::accept(ran.out));
+  const json counts = json::parse(ran.out)[0]["counts"];
+  EXPECT_FALSE(counts.contains("too_deep"));
+  EXPECT_EQ(counts["hard_link_leaves"], kWays * kFilesAWay);
 }
 
 TEST_F(MountsProgramTest, ADirectoryOnTheWayThatOthersMayWriteIsAFindingOfEveryPolicy) {
