@@ -34,7 +34,7 @@ constexpr std::array<Row, kCodes> kRows = {{
       "change through one name is seen through the other.",
       "Replace it by a copy: cp -p FILE FILE.new && mv FILE.new FILE"},
      Severity::kError},
-    {{"hard_link_unresolved", "a file with further names, too many to look for",
+    {{"hard_link_unresolved", "a file with further names that cannot be looked for",
       "One of the other names may be outside: treated as hard_link_leaves.",
       "Audit a smaller directory, or replace the links by copies."},
      Severity::kError},

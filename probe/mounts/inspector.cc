@@ -127,6 +127,9 @@ bool Inspector::Meet(const Met& met) {
 
 bool Inspector::JudgeLinks(const Met& met) {
   if (met.info.stx_nlink <= 1) return true;
+  // What is mounted twice shows one name twice.
+  if (met.is_below_mount)
+    return Add(Code::kHardLinkUnresolved, met.Path(), Text(met.info.stx_nlink, " links; mounted"));
   links_.Meet(met.info, [&met] { return met.Path(); });
   return false;
 }
@@ -240,7 +243,7 @@ void LinkNamer::Miss(Code code, std::string path, std::string detail) {
 }
 
 bool LinkNamer::Meet(const Met& met) {
-  if (!met.is_other_mount && S_ISREG(met.info.stx_mode) && met.info.stx_nlink > 1)
+  if (!met.is_below_mount && S_ISREG(met.info.stx_mode) && met.info.stx_nlink > 1)
     links_.AddFinding(met.info, met.Path(), list_);
   return true;
 }

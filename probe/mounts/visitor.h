@@ -26,6 +26,7 @@ struct Met {
   uint64_t directory_device;
   unsigned worker;      // which of the walk's threads this is, from 0
   bool is_other_mount;  // something is mounted on it
+  bool is_below_mount;  // it is in another mount than where the walk began
   bool below_finding;   // a directory above it was not fine
 
   std::string Path() const;

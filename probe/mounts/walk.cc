@@ -139,6 +139,7 @@ Result<WalkResult> Walk(UniqueFd root, const std::string& path,
   TRY(sys::StatEntry(root.get(), "", state.sync, info));
   if ((info.stx_mask & STATX_MNT_ID) == 0)
     return Error(Kind::kUnsupported, "statx(2) does not tell mounts apart here: needs Linux 5.8");
+  state.mount = info.stx_mnt_id;
   state.pool.Give({std::move(root), path, 0, true, IdentityOf(info)});
   for (unsigned i = 0; i < options.threads; ++i)
     walking->workers.push_back(std::make_unique<Worker>(state, i));

@@ -153,8 +153,8 @@ void Worker::MeetEntry(int dir_fd, const char* name) {
   }
   const Frame& frame = frames_.back();
   bool other_mount = info.stx_mnt_id != frame.identity.mount;
-  bool fine = state_.visitor.Meet(
-      {dir_fd, name, info, *this, frame.identity.device, number_, other_mount, !frame.fine});
+  bool fine = state_.visitor.Meet({dir_fd, name, info, *this, frame.identity.device, number_,
+                                   other_mount, info.stx_mnt_id != state_.mount, !frame.fine});
   if (!S_ISDIR(info.stx_mode)) return;
   if (other_mount && state_.crossing == mounts::Crossing::kNever) return;
   if (other_mount && IsAbove(info)) {

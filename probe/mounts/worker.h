@@ -26,7 +26,8 @@ struct WalkState {
   Pool pool;
   Visitor& visitor;
   mounts::Crossing crossing = mounts::Crossing::kNever;
-  int sync = 0;  // for sys::StatEntry
+  int sync = 0;        // for sys::StatEntry
+  uint64_t mount = 0;  // where the walk begins
   uint64_t max_entries = UINT64_MAX;
   std::atomic<uint64_t> entries = 0;
   std::atomic<bool> too_many = false;

@@ -151,6 +151,19 @@ TEST_F(MountsProgramTest, WhatIsMountedIsNamedAndOnlyEnteredWhenAsked) {
             (std::set<std::string>{"mount sub", "mount file", "symlink_escapes sub/link"}));
 }
 
+TEST_F(MountsProgramTest, ANameThatAMountShowsTwiceIsNoSecondName) {
+  TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
+  fs::create_directories(At("tree/a"));
+  fs::create_directories(At("tree/b"));
+  HardLink("outside/key", "tree/a/key");
+  const Outcome ran = Mounts({"--json", "--cross-mounts", "tree"}, [this] {
+    OwnMounts();
+    Bind(At("tree/a"), At("tree/b"));
+  });
+  EXPECT_EQ(Codes(ran), (std::set<std::string>{"mount b", "hard_link_leaves a/key",
+                                               "hard_link_unresolved b/key"}));
+}
+
 TEST_F(MountsProgramTest, AMazeOfBindMountsEnds) {
   TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
   Put("tree/a/b/file", "x");
