@@ -169,7 +169,10 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
 
   Status WalkWith(int fd, const std::string& path, const std::shared_ptr<Visitor>& visitor) {
     UniqueFd own = TRY(sys::OpenNoFollow(fd, ".", kDirectory));
-    WalkResult walked = TRY(Walk(std::move(own), path, visitor, request_.walk));
+    WalkOptions options = request_.walk;
+    if (options.max_entries != UINT64_MAX)
+      options.max_entries -= std::min(options.max_entries, report_.looked_at);
+    WalkResult walked = TRY(Walk(std::move(own), path, visitor, options));
     report_.looked_at += walked.entries;
     report_.abandoned = report_.abandoned || walked.abandoned;
     return Ok();
@@ -191,7 +194,8 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
       links_.AddFindings(list_);
       return Ok();
     }
-    const uint64_t looked_at = report_.looked_at;
+    if (list_.counts()[static_cast<std::size_t>(Code::kTooMany)] > 0) links_.GiveUp();
+    const uint64_t looked_at = std::exchange(report_.looked_at, 0);  // not a second time
     auto namer = std::make_shared<LinkNamer>(links_, list_);
     for (const std::string& path : paths) {
       if (path.empty()) {
@@ -276,7 +280,7 @@ class Auditor : public std::enable_shared_from_this<Auditor> {
       };
       shown->linked_file = [this](const struct statx& info) { return CopiesLinked(info); };
     }
-    const uint64_t looked_at = report_.looked_at;
+    const uint64_t looked_at = std::exchange(report_.looked_at, 0);  // not a second time
     TRY(WalkWith(tree.fd.get(), tree.name,
                  Held(std::make_shared<LinkInspector>(
                      top_.get(), std::move(shown), *tree.links,

@@ -37,6 +37,9 @@ class LinkSets {
   bool is_over() const { return is_over_; }
   uint64_t names() const { return names_; }
 
+  // Another walk may meet files that the first did not come to: no set is resolved.
+  void GiveUp() { is_over_ = true; }
+
   // True when more files were met than were kept: then only a second walk can name them all, by
   // AddFinding for each.
   bool needs_second_walk() const { return files_are_over_ && names_ > 0; }

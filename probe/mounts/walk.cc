@@ -156,8 +156,7 @@ Result<WalkResult> Walk(UniqueFd root, const std::string& path,
     else
       thread.detach();
   }
-  if (state.too_many)
-    visitor->Miss(Code::kTooMany, path, Text("more than ", options.max_entries, " entries"));
+  if (state.too_many) visitor->Miss(Code::kTooMany, path, "not all of it was looked at");
   return WalkResult{state.entries.load(), !ended};
 }
 

@@ -126,23 +126,29 @@ void Worker::Walk() {
   }
 }
 
-void Worker::CountEntry() {
+// False where one more is too many; then the walk is over.
+bool Worker::CountEntry() {
   steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (++uncounted_ == kCountBatch) FlushCount();
+  if (state_.max_entries == UINT64_MAX) {
+    if (++uncounted_ == kCountBatch) FlushCount();
+    return true;
+  }
+  // One by one: what another thread may still meet of a batch must neither end the walk nor pass
+  // the bound.
+  if (state_.entries.fetch_add(1, std::memory_order_relaxed) < state_.max_entries) return true;
+  state_.entries.fetch_sub(1, std::memory_order_relaxed);
+  state_.too_many = true;
+  state_.stopped = true;
+  state_.pool.Stop();
+  return false;
 }
 
 void Worker::FlushCount() {
-  uint64_t before = state_.entries.fetch_add(uncounted_, std::memory_order_relaxed);
-  if (before + uncounted_ > state_.max_entries) {
-    state_.too_many = true;
-    state_.stopped = true;
-    state_.pool.Stop();
-  }
-  uncounted_ = 0;
+  state_.entries.fetch_add(std::exchange(uncounted_, 0), std::memory_order_relaxed);
 }
 
 void Worker::MeetEntry(int dir_fd, const char* name) {
-  CountEntry();
+  if (!CountEntry()) return;
   struct statx info;
   Status looked = sys::StatEntry(dir_fd, name, state_.sync, info);
   if (!looked.ok()) {

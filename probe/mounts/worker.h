@@ -83,7 +83,7 @@ class Worker : private Whereabouts {
   bool IsAbove(const struct statx& info) const;
   bool HandOver(UniqueFd& fd, const char* name, const struct statx& info, bool fine);
   std::vector<Ancestor> Above() const;
-  void CountEntry();
+  bool CountEntry();
   void FlushCount();
 
   WalkState& state_;

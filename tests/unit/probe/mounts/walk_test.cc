@@ -133,10 +133,35 @@ TEST_F(WalkTest, TheEntryBoundIsExact) {
     request.walk.threads = threads;
     request.walk.max_entries = 607;
     EXPECT_EQ(probe::audit::Audit(request)->standing, Standing::kSafe);
-    request.walk.max_entries = 606;
-    Report report = probe::audit::Audit(request).value();
-    EXPECT_EQ(report.standing, Standing::kUnknown);
-    EXPECT_EQ(FoundIn(report)["."], std::set<std::string>{"too_many"});
+    for (const uint64_t max : {606U, 300U, 1U, 0U}) {
+      request.walk.max_entries = max;
+      std::atomic<uint64_t> safe = 0;
+      request.safe = [&safe](std::string_view /*path*/) { ++safe; };
+      Report report = probe::audit::Audit(request).value();
+      EXPECT_EQ(report.standing, Standing::kUnknown);
+      EXPECT_EQ(FoundIn(report)["."], std::set<std::string>{"too_many"});
+      EXPECT_EQ(report.looked_at, max) << threads;
+      EXPECT_LE(safe, max);
+    }
+    request.safe = {};
+  }
+}
+
+// The names that may be shown, and what is in both directories, are counted together.
+TEST_F(WalkTest, TheEntryBoundOfAnAgentIsExact) {
+  for (int i = 0; i < 20; ++i) {
+    Put(Text("tree/SKILLS/", i), "");
+    Link("0", Text("tree/wiki/", i));
+  }
+  constexpr uint64_t kEntries = std::size(mounts::kAgentEntries) + 40;
+  AuditRequest request = Request(Policy::kAgent);
+  request.walk.max_entries = kEntries;
+  EXPECT_EQ(probe::audit::Audit(request)->counts[static_cast<std::size_t>(Code::kTooMany)], 0U);
+  for (const uint64_t max : {kEntries - 1, kEntries - 30}) {
+    request.walk.max_entries = max;
+    const Report report = probe::audit::Audit(request).value();
+    EXPECT_EQ(report.looked_at, max);
+    EXPECT_GT(report.counts[static_cast<std::size_t>(Code::kTooMany)], 0U);
   }
 }
 
