@@ -7,7 +7,6 @@
 #include "gateway/config/secret.h"
 #include "gateway/egress/record.h"
 #include "gateway/ledger/audit.h"
-#include "gateway/ledger/gateway_log.h"
 #include "gateway/ledger/receipt.h"
 #include "gateway/ledger/receipt_chain.h"
 #include "gateway/runtimes/plan_job.h"
@@ -19,6 +18,7 @@
 #include "gateway/task/engine_fault.h"
 #include "gateway/task/evidence_differences.h"
 #include "gateway/task/evidence_text.h"
+#include "gateway/task/left_out.h"
 #include "gateway/task/plan_task.h"
 #include "gateway/task/prompt.h"
 #include "gateway/task/renew_payer.h"
@@ -274,30 +274,19 @@ void TellExport(const Subject& subject, const std::string& run_id, const ExportS
         {{"run_id", run_id}, {"files", exported.files}, {"bytes", exported.bytes}});
 }
 
-// Each entry of the agent directory that is left out has its line in the gateway's log.
-void LogLeftOut(const Subject& subject, Receipt& receipt) {
-  const std::vector<std::string>& left_out = receipt.snapshot.warnings;
-  for (const std::string& warning : left_out) {
-    Status logged = AppendLog(subject.home.fd.get(),
-                              {"agent_entry_left_out", subject.agent, {{"message", warning}}});
-    if (logged.ok()) continue;
-    receipt.warnings.push_back(logged.error().text);
-    return;
-  }
-}
-
 // Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
+// `told` is what the task was warned of with those before it.
 TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
                    const Admission& admission, const TaskRequest& request,
-                   Surroundings& surroundings, Clock::time_point begun, CellTask& course,
-                   bool& try_another) {
+                   Surroundings& surroundings, Clock::time_point begun,
+                   const std::vector<std::string>& told, CellTask& course, bool& try_another) {
   TaskRecord& record = *course.record;
   Result<PlannedTask> task = PlanTask(subject.home, agent, admission, surroundings, request);
   if (!task.ok()) return AnswerForFault(task.error(), surroundings);
   const std::string_view family = FamilyName(admission.runtime);
   Receipt receipt =
       BeginReceipt(subject.home, agent, admission, payer, task.value(), record.task_id());
-  LogLeftOut(subject, receipt);
+  LogLeftOut(subject.home, told, receipt);
   Status noted = NoteOpenEgress(subject.home, family, receipt);
   if (!noted.ok()) return AnswerFor(noted.error());
   RunRow run{task->plan.run_id,
@@ -357,8 +346,9 @@ TaskAnswer RunAdmitted(const Subject& subject, const Agent& agent, Admission& ad
         purse.ok() ? RenewPayer(payer, admission, agent.config.timeout_ms, surroundings, warnings)
                    : Status(purse.error());
     if (ready.ok()) {
-      answer = RunWith(payer, subject, agent, admission, request, surroundings, begun, course,
-                       try_another);
+      answer = RunWith(payer, subject, agent, admission, request, surroundings, begun, warnings,
+                       course, try_another);
+      DropTold(warnings, answer.warnings);
       Add(answer.usage, usage);
     } else {
       answer = AnswerForFault(ready.error(), surroundings);

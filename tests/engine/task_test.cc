@@ -223,10 +223,20 @@ TEST_F(TaskTest, TheNextAccountIsTriedAndTheRefusedOneRests) {
          "api_key = \"secret://env/HOME\"\n"
          "[[accounts]]\nid = \"live\"\nprovider = \"openai\"\npriority = 2\n"
          "api_key = \"secret://env/OPENAI_API_KEY\"\n";
+  fs::create_symlink("SOUL.md", AgentFile("IDENTITY.md"));
   Outcome first = RunTask(provider.Url("/v1"), {"--json"});
   ASSERT_EQ(first.status, 0) << first.out << first.err;
   const Json answer = Json::parse(first.out);
   EXPECT_EQ(answer["receipt"]["account"], "live");
+  std::string log;
+  for (const auto& each : fs::directory_iterator(At("home/logs"))) log += ReadText(each.path());
+  for (const auto& [told, what] :
+       {std::pair(answer["warnings"].dump(), "agent entry 'IDENTITY.md' left out"),
+        std::pair(log, "agent_entry_left_out")}) {
+    const std::size_t at = told.find(what);
+    ASSERT_NE(at, std::string::npos) << told;
+    EXPECT_EQ(told.find(what, at + 1), std::string::npos) << "with each account again: " << told;
+  }
   EXPECT_EQ(answer["reply"], Text("noted and ", value_));
   EXPECT_NE(first.out.find("account `dead`: auth_failed; account `live` is tried next"),
             std::string::npos)
