@@ -8,12 +8,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "launcher/base/text.h"
 #include "launcher/mounts/tree.h"
@@ -221,6 +223,23 @@ TEST_F(SnapshotTest, NamesWithControlBytesPrintEscapedInWarnings) {
   ASSERT_EQ(snapshot.warnings.size(), 1U);
   EXPECT_NE(snapshot.warnings[0].find("wiki/ln\\nk\\x1b"), std::string::npos)
       << snapshot.warnings[0];
+}
+
+TEST_F(SnapshotTest, SixtyFourWarningsAreNamedAndOneMoreSaysThatThereAreOthers) {
+  constexpr std::size_t kNamed = 64;
+  const std::string more = "more entries were left out than are listed here";
+  fs::create_directories(agent() + "/wiki");
+  const UniqueFd to = sys::Open(target(), O_RDONLY | O_DIRECTORY).value();
+  for (std::size_t made = 1; made <= kNamed + 2; ++made) {
+    ASSERT_EQ(::mkfifo(Text(agent(), "/wiki/", made).c_str(), 0600), 0);
+    if (made < kNamed) continue;
+    const std::vector<std::string> warnings = Run()->warnings;
+    ASSERT_EQ(warnings.size(), std::min(made, kNamed + 1));
+    EXPECT_EQ(std::count(warnings.begin(), warnings.end(), more), made > kNamed ? 1 : 0);
+    EXPECT_EQ(warnings.back() == more, made > kNamed);
+    ASSERT_EQ(::chmod(target().c_str(), 0700), 0);
+    ASSERT_TRUE(RemoveTree(to.get(), "wiki").ok());
+  }
 }
 
 // A swapper exchanges a good file with a link to a secret as fast as it can: whatever the verdict,
