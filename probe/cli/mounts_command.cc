@@ -189,13 +189,16 @@ Result<audit::AuditRequest> RequestOf(const MountsOptions& options) {
   return request;
 }
 
-// `failed` is what became of directories without a report, kExitSafe where there are none.
-int StatusOf(const std::vector<audit::Report>& reports, int failed) {
+// `failed` is what became of directories without a report, kExitSafe where there are none. With a
+// list of paths kExitUnknown wins over kExitFindings: what is listed then is no answer.
+int StatusOf(const std::vector<audit::Report>& reports, int failed, bool null_list) {
   auto any = [&reports](audit::Standing standing) {
     return std::any_of(reports.begin(), reports.end(),
                        [standing](const auto& each) { return each.standing == standing; });
   };
   if (failed == kExitUsage) return failed;
+  if (null_list && std::any_of(reports.begin(), reports.end(), audit::IsIncomplete))
+    return kExitUnknown;
   if (any(audit::Standing::kUnsafe)) return kExitFindings;
   return failed != kExitSafe || any(audit::Standing::kUnknown) ? kExitUnknown : kExitSafe;
 }
@@ -237,7 +240,7 @@ int AuditAll(const MountsOptions& options, audit::AuditRequest request, bool& ab
     reports.push_back(std::move(report).value());
   }
   bool printed = options.null_list ? list.Finish() : Print(TextOf(options, reports));
-  return printed ? StatusOf(reports, failed) : kExitUnknown;
+  return printed ? StatusOf(reports, failed, options.null_list) : kExitUnknown;
 }
 
 // Whoever reads what was printed must not wait for a process that may hang.

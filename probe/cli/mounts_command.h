@@ -31,7 +31,8 @@ inline constexpr int kExitFindings = 1;
 // 2 and 3 as in host_command.h
 
 // Audits the directories, prints to standard output and returns the exit status. A status of
-// kExitFindings wins over kExitUnknown, what was found being certain, and kExitUsage over both.
+// kExitFindings wins over kExitUnknown, what was found being certain, but not with `null_list`, and
+// kExitUsage over both.
 // Works in a child, which may be left behind in a file system that hangs; this process then ends by
 // itself. CRITICAL: the caller must have one thread.
 int MountsCommand(const MountsOptions& options);

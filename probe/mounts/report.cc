@@ -28,6 +28,15 @@ Standing StandingOf(const std::array<uint64_t, kCodes>& counts, Policy policy) {
   return unknown ? Standing::kUnknown : Standing::kSafe;
 }
 
+bool IsIncomplete(const Report& report) {
+  for (std::size_t i = 0; i < kCodes; ++i) {
+    if (report.counts[i] > 0 &&
+        SeverityOf(static_cast<Code>(i), report.policy) == Severity::kUnknown)
+      return true;
+  }
+  return report.standing == Standing::kUnknown;
+}
+
 bool KnowsTheWorst(const Report& report) {
   std::array<uint64_t, kCodes> dropped = report.counts;
   for (const Finding& finding : report.findings) --dropped[static_cast<std::size_t>(finding.code)];

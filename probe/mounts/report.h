@@ -52,6 +52,9 @@ struct Report {
   std::string failure = {};
 };
 
+// True where something was not judged, whatever was found in the rest. Pure.
+bool IsIncomplete(const Report& report);
+
 // True where all findings worse than a note were kept in `findings`. Pure.
 bool KnowsTheWorst(const Report& report);
 

@@ -133,6 +133,19 @@ TEST_F(MountsProgramTest, TheNullListIsWhatAScriptMayUse) {
   EXPECT_EQ(Mounts({"-0", "--policy", "bind", "agent"}).out, std::string("agent\0", 6));
 }
 
+// Else a script could not tell it from a whole list of a directory that has findings.
+TEST_F(MountsProgramTest, OfANullListTheStatusTellsThatItIsNotWhole) {
+  for (const char* name : {"tree/a", "tree/b", "tree/c"}) Link("/etc/passwd", name);
+  EXPECT_EQ(Mounts({"-0", "tree"}).status, 1);
+  for (const std::vector<std::string>& cut :
+       {std::vector<std::string>{"--max-entries", "2", "tree"}, {"absent", "tree"}}) {
+    std::vector<std::string> arguments = cut;
+    EXPECT_EQ(Mounts(arguments).status, 1) << cut[0];
+    arguments.insert(arguments.begin(), "-0");
+    EXPECT_EQ(Mounts(arguments).status, 3) << cut[0];
+  }
+}
+
 TEST_F(MountsProgramTest, WhatIsMountedIsNamedAndOnlyEnteredWhenAsked) {
   TASKCELL_REQUIRE(::geteuid() == 0, "needs root, to mount");
   Put("tree/sub/covered", "x");
