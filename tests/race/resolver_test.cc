@@ -35,7 +35,7 @@ using mounts::Reason;
 using mounts::Verdict;
 
 const int kRounds = RaceRounds(20'000);
-const int kSnapshotRounds = IsWithoutOpenat2() ? 100 : 500;
+const int kSnapshotRounds = HasFewRounds() ? 100 : 500;
 constexpr int kLanes = 8;
 constexpr std::size_t kMaxBytes = 4096;
 constexpr char kCanary[] = "the canary that no cell may see";

@@ -70,6 +70,11 @@ def tmp_on(kind):
     return ["unshare", "--mount", "sh", "-c", f'mount --bind {file_system(kind)} /tmp && exec "$@"', "sh"]
 
 
+def few_rounds_on(kind):
+    """The same for races: fewer rounds, which take long in emulation."""
+    return tmp_on(kind) + ["env", "TASKCELL_TEST_FEW_ROUNDS=1"]
+
+
 def file_system(kind):
     """Where one of that kind is mounted, made when it is first asked for: ext4, xfs, btrfs or tmpfs, an overlay of two
     directories, or a maze of bind mounts."""
