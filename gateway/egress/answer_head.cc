@@ -43,7 +43,7 @@ std::optional<Refusal> CheckAnswer(const UpstreamAnswer& answer) {
     return Refusal{502, "egress_redirect",
                    "the provider answered with a redirect; it was not followed"};
   }
-  if (answer.status > 599)
+  if (answer.status < 200 || answer.status > 599)
     return Refusal{502, "egress_cut", "the provider answered with an impossible status"};
   const std::string* encoding = answer.Find("content-encoding");
   if (encoding != nullptr && *encoding != "identity") {

@@ -46,6 +46,7 @@ void ClientConnection::BeginStream(const UpstreamAnswer& answer) {
 }
 
 Intake ClientConnection::OnBytes(std::string_view bytes) {
+  if (!is_streaming_) return Intake::kAbort;  // of no answer: nobody reads them
   if (out_.size() - sent_ >= kHighWater) {
     waits_ = true;
     return Intake::kWait;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr long kReadBytes = 64L << 10;
 constexpr long kSendBytes = 512L << 10;  // at once, of a large body
+constexpr long kSwitchingProtocols = 101;
 
 struct SlistDeleter {
   void operator()(curl_slist* list) const {
@@ -237,7 +238,9 @@ bool CurlTransfer::TakeHeader(std::string_view line) {
   }
   long status = 0;
   (void)curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-  if (status < 200) return true;  // an interim answer; the real one follows
+  // An interim answer, which the real one follows; but none follows a switch of protocols (RFC 9110
+  // section 15.2.2), after which libcurl gives whatever comes as the body.
+  if (status < 200 && status != kSwitchingProtocols) return true;
   answer_.status = static_cast<int>(status);
   is_answered_ = true;
   multi_->Touch(this);
@@ -248,7 +251,10 @@ size_t CurlTransfer::OnData(char* data, size_t size, size_t count, void* self) {
   std::size_t bytes = size * count;
   auto* transfer = static_cast<CurlTransfer*>(self);
   transfer->multi_->Touch(transfer);
-  switch (transfer->sink_->OnBytes(std::string_view(data, bytes))) {
+  const Intake taken = transfer->is_answered_
+                           ? transfer->sink_->OnBytes(std::string_view(data, bytes))
+                           : Intake::kAbort;
+  switch (taken) {
     case Intake::kTaken:
       return bytes;
     case Intake::kWait:

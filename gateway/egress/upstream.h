@@ -48,7 +48,7 @@ class UpstreamSink {
   // The connection stands, and the request begins to leave; again where it is sent again.
   virtual void OnSend() {}
   virtual Intake OnAnswer(const UpstreamAnswer& answer) = 0;
-  // kWait: nothing was taken; the same bytes come again after Resume.
+  // Only after OnAnswer. kWait: nothing was taken; the same bytes come again after Resume.
   virtual Intake OnBytes(std::string_view bytes) = 0;
   // All that has arrived so far has been given by the calls before. This one may destroy the
   // transfer, too.

@@ -237,6 +237,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "loopback-provider"
     timeout = 600
+    turns = 0  # requests of this connection to the mode that counts them
 
     # ---- plumbing -------------------------------------------------------------------------
 
@@ -582,6 +583,32 @@ class Handler(BaseHTTPRequestHandler):
                          b"\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
         self.close_connection = True
 
+    def switch_protocols(self):
+        """A change of protocol nobody asked for, with bytes of the new one."""
+        self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nupgrade: other\r\n"
+                         b"connection: upgrade\r\n\r\n" + b"bytes of no answer\n" * 64)
+        self.wfile.flush()
+        self.close_connection = True
+
+    def switch_second(self):
+        """The same to all but the first request of a connection."""
+        self.turns += 1
+        if self.turns == 1:
+            self.send_json(200, {"fine": True})
+        else:
+            self.switch_protocols()
+
+    def early_hints(self):
+        self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n"
+                         b"HTTP/1.1 103 Early Hints\r\nx-request-id: interim\r\n\r\n")
+        self.send_json(200, {"fine": True})
+
+    def continue_storm(self):
+        """Interim answers without an end."""
+        self.close_connection = True
+        for _ in range(1 << 20):
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
     def header_flood(self):
         self.send_response(200)
         for number in range(2000):
@@ -640,6 +667,10 @@ MODES = {
     "garbage": Handler.garbage,
     "garbage-json": Handler.garbage_json,
     "both-framings": Handler.both_framings,
+    "switch-protocols": Handler.switch_protocols,
+    "switch-second": Handler.switch_second,
+    "early-hints": Handler.early_hints,
+    "continue-storm": Handler.continue_storm,
     "header-flood": Handler.header_flood,
     "gzip-bomb": Handler.gzip_bomb,
     "echo-header": Handler.echo_header,

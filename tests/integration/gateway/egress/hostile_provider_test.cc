@@ -72,6 +72,9 @@ TEST_F(HostileProviderTest, EveryBadAnswerHasItsStatusAndCode) {
       {"gzip-bomb", 502, "egress_encoding", true},
       {"header-flood", 502, "egress_upstream_head", true},
       {"garbage", 502, "egress_unreachable", true},
+      {"switch-protocols", 502, "egress_cut", true},
+      {"continue-storm", 502, "egress_upstream_head", true},
+      {"early-hints", 200, "", true},
       {"half", 200, "egress_cut", false},
       {"half-stream", 200, "egress_cut", false},
       {"huge", 200, "egress_bytes", false},
@@ -111,6 +114,25 @@ TEST_F(HostileProviderTest, EveryBadAnswerHasItsStatusAndCode) {
   // Nothing is left of all that: a good provider is reached.
   Cell cell = AttachChat();
   EXPECT_EQ(Chat(cell.port).status, 200);
+}
+
+TEST_F(HostileProviderTest, ASwitchOfProtocolsAfterAGoodAnswerIsRefusedToo) {
+  Cell cell = AttachMode("switch-second");
+  HttpClient client(cell.port);
+  for (int status : {200, 502}) {
+    ASSERT_TRUE(client.Send(Post(cell.port, "/v1/chat/completions", kChatBody)));
+    const HttpAnswer answer = client.Read();
+    EXPECT_EQ(answer.status, status);
+    EXPECT_EQ(answer.body.find("bytes of no answer"), std::string::npos);
+  }
+  EXPECT_EQ(cell.handle->Detach().requests.at(1).code, "egress_cut");
+}
+
+TEST_F(HostileProviderTest, NothingOfAnInterimAnswerIsPassedOn) {
+  Cell cell = AttachMode("early-hints");
+  const HttpAnswer answer = Chat(cell.port);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.head.find("interim"), std::string::npos) << answer.head;
 }
 
 TEST_F(HostileProviderTest, TheEvidenceNamesWhatTheAccountDid) {
