@@ -261,7 +261,7 @@ std::size_t CellSession::AddTunnel(EgressTunnel tunnel) {
 
 void CellSession::UpdateTunnel(std::size_t place, EgressTunnel tunnel) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (std::string_view refused : {"egress_address", "egress_sni", "egress_tls"})
+  for (std::string_view refused : {"egress_address", "egress_bytes", "egress_sni", "egress_tls"})
     if (tunnel.code == refused) NoteRefused(tunnel, &record_);
   if (place < record_.tunnels.size()) record_.tunnels[place] = std::move(tunnel);
 }

@@ -218,7 +218,7 @@ bool TunnelConnection::Fill(int from, Way* way, bool is_up) {
   way->is_ended = got->value() == 0;
   way->bytes.assign(buffer, got->value());
   bool is_within = is_up ? session_->CountUp(got->value()) : session_->CountDown(got->value());
-  if (!is_within) Close("egress_bytes");
+  if (!is_within) Cut("egress_bytes");
   if (!is_within) return false;
   if (!is_up) SeeServer();
   if (!is_up || retry_ != Retry::kAsked) return true;

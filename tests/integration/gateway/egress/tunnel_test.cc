@@ -278,8 +278,13 @@ TEST_F(TunnelTest, TheTasksBytesAreCountedEachWayAndEndTheTunnelThatIsOneOver) {
       ASSERT_EQ(::send(from, "0123456789", 10, MSG_NOSIGNAL), 10);
       EXPECT_EQ(ReadFrom(to, 10), "0123456789");
       ASSERT_EQ(::send(from, "x", 1, MSG_NOSIGNAL), 1);
-      EXPECT_EQ(ReadFrom(to), "");
+      EXPECT_EQ(ReadFrom(far.get()), "");
+      EXPECT_EQ(ReadFrom(client.fd()), kAlert);
       EXPECT_EQ(TunnelOtherThan("").code, "egress_bytes");
+      const EgressRecord record = cell_->Record();
+      EXPECT_EQ(record.totals.tunnels_refused, 1U);
+      ASSERT_EQ(record.refusals.size(), 1U);
+      EXPECT_EQ(record.refusals[0].code, "egress_bytes");
     });
   }
 }
