@@ -70,7 +70,8 @@ cell::Job ShellJob(const Receipt& receipt, const Environment& environment) {
   job.directories.push_back(std::string(kJobTmp));
   job.stdio = cell::JobStdio::kTerminal;
   job.timeout_ms = kShellLimitMs;
-  job.loopback_port = receipt.seen.inside.listener_port;
+  if (receipt.plan.network != cell::NetworkMode::kOpen)
+    job.loopback_port = receipt.seen.inside.listener_port;
   job.tunnel_port = receipt.seen.inside.tunnel_port;
   return job;
 }

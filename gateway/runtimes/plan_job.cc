@@ -252,7 +252,7 @@ Result<cell::Job> PlanJob(const JobRequest& request) {
   job.stdio = cell::JobStdio::kRelay;
   job.input = request.prompt;
   job.timeout_ms = request.timeout_ms;
-  job.loopback_port = request.broker_port;
+  if (!request.open_network) job.loopback_port = request.broker_port;
   job.tunnel_port = request.tunnel_port;
   PlanProgram(request, job);
   AddProxy(request, job);

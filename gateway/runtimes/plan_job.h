@@ -50,6 +50,7 @@ struct JobRequest {
   std::string prompt;                     // whole, with the system instructions
   uint16_t broker_port = 0;               // the cell's loopback listener
   uint16_t tunnel_port = 0;               // its listener for tunnels; 0: none
+  bool open_network = false;              // it may connect to more than those two
   sys::SecretText secret;                 // the credential, for a runtime with OwnHosts alone
   CredentialShape shape = CredentialShape::kApiKey;
   uint64_t timeout_ms = 0;

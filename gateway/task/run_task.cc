@@ -20,7 +20,6 @@
 #include "gateway/task/evidence_text.h"
 #include "gateway/task/left_out.h"
 #include "gateway/task/plan_task.h"
-#include "gateway/task/prompt.h"
 #include "gateway/task/renew_payer.h"
 #include "gateway/task/run_job.h"
 #include "gateway/task/stream_sink.h"
@@ -112,6 +111,7 @@ JobRequest MakeJobRequest(const Agent& agent, const Admission& admission, const 
   request.prompt = task.prompt;
   request.broker_port = receipt.seen.inside.listener_port;
   request.tunnel_port = receipt.seen.inside.tunnel_port;
+  request.open_network = task.plan.network == cell::NetworkMode::kOpen;
   if (admission.credential_inside) request.secret = payer.route.credential.secret;
   request.shape = payer.oauth ? CredentialShape::kOauthToken : CredentialShape::kApiKey;
   auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());

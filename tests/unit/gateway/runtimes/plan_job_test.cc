@@ -46,6 +46,19 @@ TEST(PlanJobTest, ThePromptIsStandardInputAndNothingElse) {
   }
 }
 
+TEST(PlanJobTest, OnlyWhereTheNetworkIsOpenTheJobMayConnectToMoreThanTheBroker) {
+  JobRequest request = Request(Runtime::kClaude);
+  request.tunnel_port = 4322;
+  const cell::Job closed = PlanJob(request).value();
+  EXPECT_EQ(closed.loopback_port, 4321);
+  EXPECT_EQ(closed.tunnel_port, 4322);
+  request.open_network = true;
+  const cell::Job open = PlanJob(request).value();
+  EXPECT_EQ(open.loopback_port, 0) << "0: not limited";
+  EXPECT_EQ(open.environment, closed.environment);
+  EXPECT_EQ(open.argv, closed.argv);
+}
+
 TEST(PlanJobTest, TheEnvironmentNamesEachVariableOnceAndPointsAtTheBroker) {
   for (Runtime runtime : kRunnable) {
     cell::Job job = PlanJob(Request(runtime)).value();
