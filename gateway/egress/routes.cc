@@ -31,6 +31,10 @@ constexpr ProviderRow kProviders[] = {
     {WireApi::kOpenAiChat, "xai", "https://api.x.ai/v1"},
 };
 
+// Of openrouter, openai and groq; perplexity's are named sonar, groq's compound.
+constexpr std::string_view kSearching[] = {":online", "-search-preview", "-search-api",
+                                           "-deep-research"};
+
 bool IsLowerAlnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
 bool IsDottedAddress(std::string_view host) {
@@ -146,6 +150,15 @@ std::string_view ProviderAddress(WireApi api, std::string_view provider) {
     if (row.api == api && row.provider == provider) return row.address;
   }
   return "";
+}
+
+bool SearchesByItself(std::string_view model) {
+  const std::string lower = Lower(model);
+  const std::string_view name = std::string_view(lower).substr(lower.rfind('/') + 1);
+  return std::any_of(
+             std::begin(kSearching), std::end(kSearching),
+             [name](std::string_view part) { return name.find(part) != std::string_view::npos; }) ||
+         name.starts_with("sonar") || name.starts_with("compound");
 }
 
 Result<Upstream> ParseUpstream(std::string_view url) {

@@ -32,6 +32,11 @@ std::string_view OverrideVariable(std::string_view provider);
 // The address of a provider, "" for one that is not known or does not speak `api`.
 std::string_view ProviderAddress(WireApi api, std::string_view provider);
 
+// Whether the provider is known to search the web for this model without a tool being named, so
+// that no rule about requests could stop it: openrouter's ":online", openai's search and research
+// models, perplexity's and groq's own, whoever serves them.
+bool SearchesByItself(std::string_view model);
+
 // Parses an address the way the platform takes it: https, or http for localhost, 127.0.0.1 and
 // [::1] only; a plain host name or dotted address; no userinfo, query or fragment; trailing slashes
 // are dropped. Odd spellings of an address (0x7f.1, 2130706433, a trailing dot, zone ids, IDNA) are

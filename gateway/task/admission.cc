@@ -70,13 +70,18 @@ Status ChooseModel(const std::string& wanted, Admission& admission) {
   return Ok();
 }
 
-// The provider must be one the broker has an address for; an override must be usable.
+// The provider must be one the broker has an address for, and no way out itself; an override must
+// be usable.
 Status CheckProvider(const Environment& environment, const std::string& wanted,
                      Admission& admission) {
   if (admission.credential_inside) return Ok();
   if (ProviderAddress(admission.api, admission.provider).empty())
     return Invalid(Text("[model] preferred `", Printable(wanted), "` names the provider `",
                         Printable(admission.provider), "`, which is not known"));
+  if (SearchesByItself(admission.model) && !admission.own_settings.open_egress)
+    return Invalid(Text("[model] preferred `", Printable(wanted),
+                        "` searches the web by itself, so what it is told may leave by its "
+                        "provider: name another model, or set [taskcell] egress = \"open\""));
   std::string_view variable = OverrideVariable(admission.provider);
   if (variable.empty()) return Ok();
   admission.override_url = Lookup(environment, variable);

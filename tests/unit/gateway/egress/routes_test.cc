@@ -191,6 +191,19 @@ TEST(PlaceholderTest, KeepsTheShapeTheProgramExpects) {
   EXPECT_EQ(PlaceholderFor(key->credential).find(key->credential.secret), std::string::npos);
 }
 
+TEST(RouteTest, ModelsThatSearchTheWebByThemselvesAreKnown) {
+  for (const char* model :
+       {"openai/gpt-4o:online", "anthropic/claude-sonnet-4.5:Online", "gpt-4o-search-preview",
+        "gpt-4o-mini-search-preview-2025-03-11", "openai/gpt-4o-search-preview", "gpt-5-search-api",
+        "openai/o3-deep-research", "perplexity/sonar", "perplexity/sonar-pro",
+        "sonar-reasoning-pro", "compound-beta", "groq/compound", "groq/compound-mini"})
+    EXPECT_TRUE(SearchesByItself(model)) << model;
+  for (const char* model :
+       {"", "gpt-5", "claude-sonnet-5", "deepseek-reasoner", "openai/gpt-4o:free", "sonar/gpt-4o",
+        "openai/o3", "llama-3.3-70b-versatile", "research-model", "online"})
+    EXPECT_FALSE(SearchesByItself(model)) << model;
+}
+
 TEST(RouteTest, ALoginGoesAsBearerWhereItsProgramWouldSendIt) {
   RouteRequest request;
   request.api = WireApi::kAnthropicMessages;

@@ -70,6 +70,11 @@ TEST_F(CheckAgentsTest, WhatAdmissionRefusesForTheConfigurationIsNamedWithFileAn
                "agents/a1/agent.toml", "names the provider `nosuch`, which is not known (line 9)",
                "invalid_config"},
            Row{"",
+               Text(kOn,
+                    "[runtime]\nprovider = \"openai\"\n[model]\npreferred = "
+                    "\"openrouter/openai/gpt-5:online\"\n"),
+               "agents/a1/agent.toml", "searches the web by itself", "invalid_config"},
+           Row{"",
                "[container]\nsandbox_enabled = true\nnetwork_access = false\n[model]\n"
                "preferred = \"m\"\n",
                "agents/a1/agent.toml", "to use the sandbox (line 5)", "network_disabled"},
@@ -91,6 +96,14 @@ TEST_F(CheckAgentsTest, WhatAdmissionRefusesForTheConfigurationIsNamedWithFileAn
     EXPECT_EQ(Run().code, row.code) << "the task agrees: " << row.agent;
     EXPECT_TRUE(state_.calls.empty()) << "no engine is asked: " << row.agent;
   }
+}
+
+TEST_F(CheckAgentsTest, AModelThatSearchesByItselfIsTakenWhereTheNetworkIsOpen) {
+  Put("config.toml", "[taskcell]\negress = \"open\"\n");
+  Toml(Text(kOn,
+            "[runtime]\nprovider = \"openai\"\n[model]\npreferred = "
+            "\"groq/compound-beta\"\n"));
+  EXPECT_THAT(Check(), IsEmpty());
 }
 
 TEST_F(CheckAgentsTest, OneFaultDoesNotHideAnother) {
