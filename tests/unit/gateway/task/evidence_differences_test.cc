@@ -161,6 +161,30 @@ TEST(EvidenceDifferencesTest, MoreTokensThanWereCountedDiffer) {
       << "a program need not count all it asked";
 }
 
+TEST(EvidenceDifferencesTest, FewerTokensThanCameWithItsAnswersDifferForTheLoop) {
+  auto told = [](uint64_t input, uint64_t output, const std::function<void(Evidence&)>& change) {
+    return Kinds([&](Evidence& e) {
+      e.runtime = Runtime::kOpenAiCompat;
+      for (EgressRequest& request : e.egress.requests) {
+        request.input_tokens = 10;
+        request.output_tokens = 4;
+      }
+      e.run.usage = {true, input, output, 0};
+      if (change) change(e);
+    });
+  };
+  EXPECT_THAT(told(20, 8, nullptr), IsEmpty());
+  EXPECT_THAT(told(19, 8, nullptr), ElementsAre("tokens"));
+  EXPECT_THAT(told(20, 7, nullptr), ElementsAre("tokens"));
+  EXPECT_THAT(told(20, 7, [](Evidence& e) { e.run.outcome = StreamOutcome::kStepLimit; }),
+              IsEmpty())
+      << "it may have ended for an answer it could not read";
+  EXPECT_THAT(told(20, 7, [](Evidence& e) { e.run.has_result = false; }), IsEmpty());
+  EXPECT_THAT(told(10, 4, [](Evidence& e) { e.egress.requests[0].code = "egress_cut"; }), IsEmpty())
+      << "nor counts one that was cut";
+  EXPECT_THAT(told(19, 7, [](Evidence& e) { e.runtime = Runtime::kClaude; }), IsEmpty());
+}
+
 TEST(EvidenceDifferencesTest, ACallIsToldOnceHoweverOftenItsMessageComes) {
   auto call = [](std::string_view id, std::string_view tool) {
     return Text(R"({"type":"assistant","message":{"content":[{"type":"tool_use","id":")", id,
