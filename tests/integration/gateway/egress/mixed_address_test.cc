@@ -83,7 +83,7 @@ class BrokerWorldTest : public BrokerTest {
   }
 };
 
-TEST_F(BrokerWorldTest, ANameWithOneBadAddressIsRefusedAsAWhole) {
+TEST_F(BrokerWorldTest, ABadAddressThatIsTriedRefusesTheName) {
   RunInWorld([this](test::EgressWorld& world) {
     std::ofstream(world.At("key")) << "x";  // the server looks at it at each POST
     Cell cell = Attach(RouteTo("mixed.example.org", world));
