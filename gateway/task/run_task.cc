@@ -313,10 +313,10 @@ TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
   if (answer.code == "tool_violation")
     Audit(subject, "task_sandbox_tool_violation", answer,
           {{"runtime", std::string(family)}, {"tool", forbidden_tool}});
-  for (const Status& told : {NoteDifferences(subject.home, family, receipt),
-                             NoteMissingCpu(subject.home, "task_sandbox_weakened",
-                                            {"runtime", std::string(family)}, receipt)})
-    if (!told.ok()) answer.warnings.push_back(told.error().text);
+  for (const Status& audited : {NoteDifferences(subject.home, family, receipt),
+                                NoteMissingCpu(subject.home, "task_sandbox_weakened",
+                                               {"runtime", std::string(family)}, receipt)})
+    if (!audited.ok()) answer.warnings.push_back(audited.error().text);
   if (outcome.ok() && outcome->exported.has_value())
     TellExport(subject, task->plan.run_id, *outcome->exported, answer);
   answer.usage = usage;
