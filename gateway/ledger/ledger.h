@@ -18,8 +18,8 @@ inline constexpr char kLedgerFile[] = "taskcell.db";
 // What becomes of a task whose gateway died, and what its requester is told.
 inline constexpr char kInterruptedCode[] = "interrupted";
 inline constexpr char kInterruptedMessage[] =
-    "the gateway ended while the task ran; whether it had an effect is not known, and the record of "
-    "what it asked of its provider is lost";
+    "the gateway ended while the task ran; whether it had an effect is not known, and the record "
+    "of what it asked of its provider is lost";
 
 // Where a task stands. Only kAccepted and kRunning are not final.
 enum class TaskState : uint8_t {
