@@ -214,11 +214,4 @@ Result<Route> RouteFor(RouteRequest request) {
   return route;
 }
 
-std::string PlaceholderFor(const Credential& credential) {
-  constexpr std::string_view kFiller = "taskcell-placeholder-0000000000000000000000000000";
-  if (!credential.beta.empty()) return Text("sk-ant-oat01-", kFiller);
-  if (credential.header == "x-api-key") return Text("sk-ant-api03-", kFiller);
-  return Text("sk-", kFiller);
-}
-
 }  // namespace taskcell::gateway

@@ -47,8 +47,4 @@ Result<Upstream> ParseUpstream(std::string_view url);
 // secret is an Error of kind kConfig; its text never holds the secret.
 Result<Route> RouteFor(RouteRequest request);
 
-// What a program in the cell is given instead of the credential: of the shape it expects, so that
-// it picks the same kind of authentication.
-std::string PlaceholderFor(const Credential& credential);
-
 }  // namespace taskcell::gateway

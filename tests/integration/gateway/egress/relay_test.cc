@@ -1,5 +1,7 @@
 #include <nlohmann/json.hpp>
 
+#include "gateway/runtimes/plan_job.h"
+#include "launcher/base/text.h"
 #include "tests/integration/gateway/egress/broker_fixture.h"
 
 namespace taskcell::gateway {
@@ -96,10 +98,9 @@ TEST_F(RelayTest, NoCredentialOrTraceOfTheCellGoesUp) {
 
 TEST_F(RelayTest, APlaceholderInABodyStaysAPlaceholder) {
   Cell cell = AttachChat();
-  Route route = MakeRoute(WireApi::kOpenAiChat);
-  std::string placeholder = PlaceholderFor(route.credential);
-  std::string body =
-      R"({"model":"test-model","messages":[{"role":"user","content":")" + placeholder + R"("}]})";
+  const std::string body =
+      Text(R"({"model":"test-model","messages":[{"role":"user","content":")",
+           PlaceholderCredential(Runtime::kOpenAiCompat, CredentialShape::kApiKey), R"("}]})");
   EXPECT_EQ(Exchange(cell.port, Post(cell.port, "/v1/chat/completions", body)).status, 200);
   ASSERT_EQ(NewLog().size(), 1U);
   EXPECT_EQ(NewLog().front().body, body);
