@@ -1,5 +1,6 @@
 #include "tests/integration/gateway/egress/broker_fixture.h"
 
+#include "launcher/base/text.h"
 #include "launcher/sys/socket.h"
 
 namespace taskcell::gateway {
@@ -57,6 +58,15 @@ BrokerTest::Cell BrokerTest::Attach(Route route) {
 void BrokerTest::ReleaseProvider() {
   const std::string release = "GET /release HTTP/1.1\r\nHost: provider\r\n\r\n";
   EXPECT_EQ(Exchange(provider_->port(), release).status, 200);
+}
+
+void BrokerTest::ExpectEachEventOnItsOwn(HttpClient& client, const std::function<void()>& release) {
+  constexpr int kEvents = 40;
+  for (int number = 0; number < kEvents; ++number) {
+    ASSERT_TRUE(client.ReadUntil(Text(number % 2 == 0 ? "event " : ": ping ", number, ".")));
+    release();
+  }
+  EXPECT_TRUE(client.Read().is_whole);
 }
 
 std::vector<LoggedRequest> BrokerTest::NewLog() const {

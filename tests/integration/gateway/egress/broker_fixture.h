@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -42,6 +43,8 @@ class BrokerTest : public ::testing::Test {
   std::vector<LoggedRequest> NewLog() const;
   // Lets the provider's modes "slow" and "late" send their next event.
   static void ReleaseProvider();
+  // Reads the answer of the mode "slow", whose next event is sent only once `release` was called.
+  static void ExpectEachEventOnItsOwn(HttpClient& client, const std::function<void()>& release);
   // Sends a chat request that passes; the answer's status is 200 when the broker works.
   static HttpAnswer Chat(uint16_t port) {
     return Exchange(port, Post(port, "/v1/chat/completions", kChatBody));

@@ -6,6 +6,7 @@
 #include "gateway/config/taskcell_settings.h"
 #include "tests/integration/gateway/egress/broker_fixture.h"
 #include "tests/integration/gateway/egress/proxy_process.h"
+#include "tests/support/fixture.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/tls_certificate.h"
 
@@ -49,6 +50,14 @@ TEST_F(UplinkTest, AProviderOfTheOperatorsOwnAuthorityIsReachedAndStreamsUnbuffe
   EXPECT_EQ(answer.status, 200) << answer.body;
   ASSERT_EQ(provider.Log().size(), 1U);
   EXPECT_TRUE(provider.Log()[0].authorized);
+
+  Cell slow = Attach(RouteTo(provider.Url("/mode/slow/v1"), Trusting(certificate)));
+  HttpClient client(slow.port);
+  ASSERT_TRUE(client.Send(Post(slow.port, "/v1/chat/completions", kChatBody)));
+  ExpectEachEventOnItsOwn(client, [&] {
+    EXPECT_EQ(test::Run({"curl", "-fsS", "--cacert", certificate, provider.Url("/release")}).status,
+              0);
+  });
 }
 
 TEST_F(UplinkTest, NothingIsSentWhereTheCertificateDoesNotHold) {
