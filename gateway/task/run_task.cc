@@ -275,18 +275,19 @@ void TellExport(const Subject& subject, const std::string& run_id, const ExportS
 }
 
 // Steps 2 to 9 with one account; another one may be tried after it where `try_another` is set.
-// `told` is what the task was warned of with those before it.
+// `told_before` is what the task was warned of with those before it.
 TaskAnswer RunWith(Payer& payer, const Subject& subject, const Agent& agent,
                    const Admission& admission, const TaskRequest& request,
                    Surroundings& surroundings, Clock::time_point begun,
-                   const std::vector<std::string>& told, CellTask& course, bool& try_another) {
+                   const std::vector<std::string>& told_before, CellTask& course,
+                   bool& try_another) {
   TaskRecord& record = *course.record;
   Result<PlannedTask> task = PlanTask(subject.home, agent, admission, surroundings, request);
   if (!task.ok()) return AnswerForFault(task.error(), surroundings);
   const std::string_view family = FamilyName(admission.runtime);
   Receipt receipt =
       BeginReceipt(subject.home, agent, admission, payer, task.value(), record.task_id());
-  LogLeftOut(subject.home, told, receipt);
+  LogLeftOut(subject.home, told_before, receipt);
   Status noted = NoteOpenEgress(subject.home, family, receipt);
   if (!noted.ok()) return AnswerFor(noted.error());
   RunRow run{task->plan.run_id,

@@ -129,7 +129,8 @@ bool Inspector::JudgeLinks(const Met& met) {
   if (met.info.stx_nlink <= 1) return true;
   // What is mounted twice shows one name twice.
   if (met.is_below_mount)
-    return Add(Code::kHardLinkUnresolved, met.Path(), Text(met.info.stx_nlink, " links; mounted"));
+    return Add(Code::kHardLinkUnresolved, met.Path(),
+               Text(met.info.stx_nlink, " links; not looked for in what is mounted"));
   links_.Meet(met.info, [&met] { return met.Path(); });
   return false;
 }

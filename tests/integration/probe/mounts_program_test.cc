@@ -298,26 +298,28 @@ TEST_F(MountsProgramTest, TheMemoryIsBoundedHoweverLargeTheTree) {
   constexpr int kFilesAWay = 100;
   constexpr rlim_t kMaxBytes = 16U << 20U;
   constexpr std::size_t kLevelBytes = probe::audit::kMaxPathBytes / probe::audit::kMaxDepth;
+  const TempDirectory own("audit", "/dev/shm");  // a disk takes a minute for so many directories
+  fs::create_directories(own.At("tree"));
   for (unsigned chain = 0; chain < probe::audit::kMaxThreads; ++chain) {
-    UniqueFd down = sys::Open(At("tree"), O_RDONLY | O_DIRECTORY).value();
+    UniqueFd down = sys::Open(own.At("tree"), O_RDONLY | O_DIRECTORY).value();
     const std::string name(kLevelBytes - 1, static_cast<char>('a' + chain));
     for (unsigned level = 0; level < probe::audit::kMaxDepth; ++level) {
       ASSERT_EQ(::mkdirat(down.get(), name.c_str(), 0755), 0);
       down = sys::OpenNoFollow(down.get(), name, O_RDONLY | O_DIRECTORY).value();
     }
   }
-  fs::create_directories(At("linked"));
+  fs::create_directories(own.At("linked"));
   for (int way = 0; way < kWays; ++way) {
     const std::string bottom = Text("tree/way-", way, "/1/2/3/4/5/6/7/8/9/10/11/12");
     for (int file = 0; file < kFilesAWay; ++file) {
       const std::string name = Text(bottom, "/file-with-two-names-", file);
-      Put(name, "x");
-      HardLink(name, Text("linked/", way, "-", file));
+      own.Put(name, "x");
+      own.HardLink(name, Text("linked/", way, "-", file));
     }
   }
   // Of its own: heap, stacks and what its libraries write.
   const std::string threads = std::to_string(probe::audit::kMaxThreads);
-  const Outcome ran = Mounts({"--json", "--threads", threads, "tree"}, [] {
+  const Outcome ran = Mounts({"--json", "--threads", threads, own.At("tree")}, [] {
     constexpr rlim_t kStack = 256U << 10U;
     constexpr struct rlimit kStacks = {kStack, kStack};
     constexpr struct rlimit kData = {kMaxBytes, kMaxBytes};
