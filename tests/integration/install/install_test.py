@@ -19,12 +19,14 @@ PROGRAMS = {"taskcell", "taskcell-gateway", "taskcell-launch", "taskcell-probe",
 HELPERS = {"taskcell-attacker", "taskcell-breaker", "taskcell-host", "taskcell-init", "taskcell-loop"}
 PAGES = {"man1/taskcell.1.gz", "man1/taskcell-launch.1.gz", "man1/taskcell-probe.1.gz", "man5/taskcell-config.5.gz",
          "man1/taskcell-profile.1.gz", "man7/taskcell-security.7.gz", "man8/taskcell-gateway.8.gz"}
+ZSH = "share/zsh/site-functions/_taskcell"
 INSTALLED = {*(f"bin/{name}" for name in PROGRAMS), *(f"libexec/taskcell/{name}" for name in HELPERS),
              *(f"share/man/{page}" for page in PAGES),
              *(f"lib/systemd/{kind}/taskcell-gateway.service" for kind in ("system", "user")),
-             "share/bash-completion/completions/taskcell", "share/zsh/site-functions/_taskcell",
-             "share/fish/vendor_completions.d/taskcell.fish"}
-OF_THE_PACKAGE = {"share/doc/taskcell/copyright", "share/doc/taskcell/changelog.gz", "share/lintian/overrides/taskcell"}
+             ZSH, "share/bash-completion/completions/taskcell", "share/fish/vendor_completions.d/taskcell.fish"}
+# Debian's zsh looks below /usr/local/share for site-functions, and for what packages bring in vendor-completions.
+PACKAGED = INSTALLED - {ZSH} | {"share/zsh/vendor-completions/_taskcell", "share/lintian/overrides/taskcell",
+                                "share/doc/taskcell/copyright", "share/doc/taskcell/changelog.gz"}
 # What a linked program cannot do without on any Debian: dpkg-shlibdeps must have found them.
 NEEDED = {"libc6", "libcurl4", "libmicrohttpd12", "libseccomp2", "libsqlite3-0", "libssl3", "libstdc++6", "libtomlplusplus3",
           "passwd"}
@@ -47,9 +49,9 @@ class Case(unittest.TestCase):
         self.top.chmod(0o755)
         self.addCleanup(shutil.rmtree, self.top)
 
-    def assert_installed(self, top, prefix, more=frozenset()):
+    def assert_installed(self, top, prefix, files=frozenset(INSTALLED)):
         """Below `top`, for a host where it is found at `prefix`."""
-        self.assertEqual(files_of(top), INSTALLED | more)
+        self.assertEqual(files_of(top), files)
         for path in top.rglob("*"):
             mode = path.lstat().st_mode & 0o7777
             executable = path.is_dir() or str(path.relative_to(top)).startswith(("bin/", "libexec/"))
@@ -106,7 +108,7 @@ class PackageCase(Case):
 class PackageTest(PackageCase):
     def test_holds_what_an_installation_has(self):
         run("dpkg-deb", "--extract", self.package, self.top / "root")
-        self.assert_installed(self.top / "root/usr", "/usr", OF_THE_PACKAGE)
+        self.assert_installed(self.top / "root/usr", "/usr", PACKAGED)
         self.assertEqual({path.name for path in (self.top / "root").iterdir()}, {"usr"})
         owners = {line.split()[1] for line in run("dpkg-deb", "--contents", self.package).splitlines()}
         self.assertEqual(owners, {"root/root"})

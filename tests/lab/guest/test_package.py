@@ -15,6 +15,7 @@ from case import Case
 
 GATEWAY = "taskcell-gateway.service"
 WAIT_S = 300
+ZSH_COMPLETION = pathlib.Path("/usr/share/zsh/vendor-completions/_taskcell")  # the image has no zsh to ask
 NATIVE = 'engine = "native"'
 LIMITS = {"memory_bytes": 134217728, "tmp_bytes": 16777216, "workspace_bytes": 16777216, "pids": 40, "cpu_millis": 700}
 PLACES_OF_PACKAGES = ("/etc", "/usr", "/var/lib")
@@ -178,6 +179,7 @@ class Package(Case):
 
 class InstalledPackage(Package):
     def test_of_a_user(self):
+        self.assertTrue(ZSH_COMPLETION.is_file())
         service = self.user_service()
         service.ask("enable", "--now", GATEWAY)
         # Type=notify: it is told by the gateway itself.
