@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""registry.py LOG SPEC: a registry that only answers, on loopback, with an image of nothing but SPEC (see make_image.py).
+"""registry.py LOG SPEC [SECONDS]: a registry that only answers, on loopback, with an image of nothing but SPEC (see make_image.py).
 
-Prints its port and serves for five minutes, or until it is killed. Each request becomes a line of LOG. The image is there by any name
-with one of these tags: "good"; "arm", which says that it is for arm64; "half", whose configuration breaks off in its
-middle (an engine tries a layer again for minutes); "slow", whose layer never ends.
+Prints its port and serves for SECONDS, five minutes without, or until it is killed. Each request becomes a line of LOG. The
+image is there by any name with one of these tags: "good"; "arm", which says that it is for arm64; "half", whose configuration
+breaks off in its middle (an engine tries a layer again for minutes); "slow", whose layer never ends.
 """
 import gzip
 import hashlib
@@ -97,7 +97,7 @@ def main():
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
-    time.sleep(300)
+    time.sleep(float(sys.argv[3]) if len(sys.argv) > 3 else 300)
 
 
 main()

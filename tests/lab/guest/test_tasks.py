@@ -4,8 +4,11 @@ import http.server
 import json
 import os
 import pathlib
+import pty
 import pwd
+import select
 import shutil
+import signal
 import socketserver
 import subprocess
 import tempfile
@@ -19,6 +22,7 @@ from case import PROBE_TRIES, TOO_BUSY
 TASKCELL = places.PROGRAMS + "/taskcell"
 KEY = "sk-lab-0123456789abcdef"
 PROVIDER_S = 120
+SHELL_S = 300
 IMAGE = test_engines.IMAGE + ":latest"
 # Where engines keep what containers write, and where logs are; a home of alice's and her engines' storage are below /home.
 KEPT = ("/home", "/var/lib/docker", "/var/lib/containerd", "/run/docker", "/run/containerd", "/run/user", "/run/log", "/var/log")
@@ -167,6 +171,90 @@ class EngineTasks(Tasks):
         test_engines.Engines.assert_engine(self, place, socket_path)
         if socket_path == "/run/docker.sock" or "podman" in socket_path:
             super().assert_engine(place, socket_path)
+
+
+class OperatorCommands(Tasks):
+    """What a person does by hand with the cells of a rootless engine."""
+
+    test_rootful_docker = None
+    url = "http://127.0.0.1:9/v1"  # nobody asks a provider
+
+    def test_rootless_podman(self):
+        # It reads once which registries it may ask without TLS, so this one is there first.
+        self.registry = self.start_registry([])
+        registries = pathlib.Path("/etc/containers/registries.conf.d/lab.conf")
+        self.addCleanup(registries.unlink)
+        registries.write_text(f'[[registry]]\nlocation = "{self.registry}"\ninsecure = true\n')
+        super().test_rootless_podman()
+
+    def assert_engine(self, place, socket_path):
+        engine, home = self.prepare(socket_path)
+        self.assert_image_is_judged(home)
+        if "podman" not in socket_path:
+            # Its loopback is that of its own network.
+            daemon = self.run_in([], "pgrep", "-n", "-x", "-u", "alice", "dockerd").stdout.strip()
+            self.registry = self.start_registry(["nsenter", "--net", "--target", daemon])
+        self.assert_image_is_pulled(engine, home)
+        self.assert_shell(home)
+        self.assert_attacks_are_contained(home)
+        self.assert_tidy(engine, home)
+
+    def start_registry(self, place):
+        """Its address."""
+        spec = {"files": {"/tag": {"text": "pulled"}}}
+        server = subprocess.Popen([*place, "python3", places.LAB + "/tests/support/registry.py", self.scratch + "/requests",
+                                   json.dumps(spec), "1800"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        return "127.0.0.1:" + server.stdout.readline().strip()
+
+    def assert_image_is_judged(self, home):
+        check = self.answer(self.url, home, "image", "check")
+        self.assertEqual((check["image"], check["usable"]), (IMAGE, True), check)
+        states = {program["runtime"]: program["state"] for program in check["programs"]}
+        self.assertEqual(states, {"antigravity": "missing", "claude": "missing", "codex": "missing", "grok": "missing",
+                                  "openai-compat": "unused"}, check)
+
+    def assert_image_is_pulled(self, engine, home):
+        image = self.registry + "/taskcell/sample:good"
+        ran = self.run_in(self.client(self.url, "image", "pull", image), "--home", str(home))
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        self.assertIn(image, json.loads(engine.ask("GET", f"/images/{image}/json"))["RepoTags"])
+        engine.ask("DELETE", f"/images/{image}?force=1")
+
+    def assert_shell(self, home):
+        """At a terminal, with somebody who types once the cell is there."""
+        words = [*self.client(self.url, "shell", "scout"), "--home", str(home)]
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execvp(words[0], words)
+        self.addCleanup(os.close, terminal)
+        try:
+            self.assert_screen(terminal, "the cell is verified")
+            os.write(terminal, b"echo $((6 * 7))-$(cat /agent/wiki/value.txt)-; exit 5\n")
+            self.assert_screen(terminal, f"42-{self.value}-")
+        except AssertionError:
+            os.kill(child, signal.SIGKILL)
+            raise
+        finally:
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        self.assertEqual(status, 5)
+
+    def assert_screen(self, terminal, text):
+        screen = b""
+        while text.encode() not in screen:
+            self.assertTrue(select.select([terminal], [], [], SHELL_S)[0], f"{text!r} does not come: {screen!r}")
+            try:
+                screen += os.read(terminal, 4096)
+            except OSError:  # nobody has its other end any more
+                self.fail(f"{text!r} did not come: {screen!r}")
+
+    def assert_attacks_are_contained(self, home):
+        report = self.answer(self.url, home, "doctor", "--hostile", "--attack", "namespaces")
+        self.assertEqual((report["refusal"], report["differences"]), (None, []), report)
+        verdicts = [row["verdict"] for row in report["attacks"]]
+        self.assertIn("contained", verdicts)
+        self.assertNotIn("escaped", verdicts, report)
 
 
 class TaskRefusals(Tasks):
