@@ -213,8 +213,8 @@ class Doctor {
   }
 
   // A budget holds only where it is known what the model costs, and what the agent takes of it.
-  void Budget(const Admission& admission) {
-    auto budget = budgets_.find(admission.payers.front().account);
+  void Budget(const Admission& admission, const Payer& payer) {
+    auto budget = budgets_.find(payer.account);
     if (budget == budgets_.end()) return;
     const std::string begin = Text("monthly_budget_cents (", budget->second, ") of account `",
                                    Printable(budget->first), "` cannot be enforced: ");
@@ -297,7 +297,7 @@ class Doctor {
       report_.refused = true;
       return Add(id, RowState::kFail, Text("would be refused now: ", why, "\n", sees));
     }
-    Budget(admission.value());
+    for (const Payer& payer : admission->payers) Budget(admission.value(), payer);
     const bool is_open = admission->own_settings.open_egress;
     Add(id, is_open ? RowState::kWarn : RowState::kOk,
         Text(RuntimeId(admission->runtime), ", model ", Printable(admission->model), ", account ",

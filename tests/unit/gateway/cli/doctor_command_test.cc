@@ -100,6 +100,15 @@ TEST_F(DoctorTest, ABudgetThatCannotBeEnforcedIsNamedWithWhatIsMissing) {
             "[taskcell.prices] has no price for model claude-sonnet-4-5");
   EXPECT_EQ(Row(report, "account work"), "ok: for anthropic, 0 of 5000 cents spent this month");
   EXPECT_FALSE(report.refused);
+  surroundings_.environment["SPARE"] = "sk-spare";
+  Put("config.toml", Text(account, "[[accounts]]\nid = \"spare\"\nmonthly_budget_cents = 7\n",
+                          "api_key = \"secret://env/SPARE\"\n"));
+  report = Look();
+  std::vector<std::string> named;
+  for (const DoctorRow& row : report.rows)
+    if (row.id == "budget") named.push_back(row.text.substr(0, row.text.find(" cannot")));
+  EXPECT_EQ(named, (std::vector<std::string>{"monthly_budget_cents (5000) of account `work`",
+                                             "monthly_budget_cents (7) of account `spare`"}));
   Put("config.toml",
       Text("[taskcell.prices.claude-sonnet-4-5]\ninput = 300\noutput = 1500\n", account));
   EXPECT_EQ(Row(Look(), "budget"), "");
