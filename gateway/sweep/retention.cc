@@ -165,6 +165,8 @@ class Retainer {
     int64_t count = 0;
     const int64_t cutoff_ms = CutoffSeconds(retention_.ledger, options_.now_s) * kMillis;
     if (cutoff_ms > 0) count = TRY(ledger->RemoveEnded(cutoff_ms, kAnyTime, options_.dry_run));
+    if (retention_.ledger.bytes.has_value() && options_.dry_run)
+      TellOfBound(TRY(ledger->UsedBytes()), *retention_.ledger.bytes);
     if (retention_.ledger.bytes.has_value() && !options_.dry_run) {
       while (static_cast<uint64_t>(TRY(ledger->UsedBytes())) > *retention_.ledger.bytes) {
         const int64_t more = TRY(ledger->RemoveEnded(kAnyTime, kBatch));
@@ -174,6 +176,15 @@ class Retainer {
     }
     Tell(count, "task of the ledger", "tasks of the ledger");
     return options_.dry_run ? Ok() : ledger->Shrink();
+  }
+
+  // How many tasks would go for it only their removal shows.
+  void TellOfBound(int64_t used, uint64_t bound) {
+    if (static_cast<uint64_t>(used) <= bound) return;
+    report_.notes.push_back(Text("[taskcell.retention] ledger: it has ", used,
+                                 " bytes, more than ledger_bytes (", bound,
+                                 "): the oldest tasks that ended would be removed until it has no "
+                                 "more"));
   }
 
   const Home& home_;

@@ -162,7 +162,14 @@ TEST_F(RetentionTest, TasksThatEndedGoWithAllThatIsTheirsAndOthersStay) {
   EXPECT_TRUE(ledger.HasRun("run-young").value());
   EXPECT_EQ(ledger.Waiting().value(), 1);
   EXPECT_LT(ledger.UsedBytes().value(), before / 10);
+  retention.ledger = Bytes(kMaxRetentionBytes);
+  EXPECT_TRUE(Apply(retention, true).notes.empty());
   retention.ledger = Bytes(1);
+  const SweepReport look = Apply(retention, true);
+  ASSERT_EQ(look.notes.size(), 1U);
+  EXPECT_NE(look.notes[0].find(" bytes, more than ledger_bytes (1): "), std::string::npos)
+      << look.notes[0];
+  EXPECT_TRUE(ledger.Task("young").value().has_value()) << "only a look";
   Apply(retention);
   EXPECT_FALSE(ledger.Task("young").value().has_value()) << "the bytes count, too";
   EXPECT_TRUE(ledger.Task("due").value().has_value());
