@@ -94,9 +94,7 @@ class Doctor {
     Result<std::unique_ptr<probe::CellEngine>> engine = surroundings_.make_engine(own.value());
     Status reachable = engine.ok() ? engine.value()->CheckReachable() : engine.error();
     if (reachable.ok()) reachable = Container(*engine.value());
-    if (!reachable.ok())
-      return Add("engine", RowState::kFail,
-                 Text(reachable.error().code, ": ", reachable.error().text));
+    if (!reachable.ok()) return Down(reachable.error(), own.value(), settings->image);
     probe::CellEngine& found = *engine.value();
     Add("engine", RowState::kOk, found.Name());
     Add("differences", RowState::kNote, std::string(DifferencesOf(found.kind())));
@@ -114,6 +112,15 @@ class Doctor {
     } else {
       Add("limits", RowState::kFail, Text(proven.error().code, ": ", proven.error().text));
     }
+  }
+
+  // What is wrong with the engine is said once.
+  void Down(const Error& error, const TaskcellSettings& own, const std::string& image) {
+    is_down_ = true;
+    Add("engine", RowState::kFail, Text(error.code, ": ", error.text));
+    if (own.engine != EngineChoice::kNative)
+      Add("image", RowState::kWarn,
+          Text(image, ": whether it is on this machine can't be told while the engine is down"));
   }
 
   // Native cells are of the container that this is.
@@ -156,7 +163,11 @@ class Doctor {
     Result<ScriptSettings> settings = ReadScriptSettings(config);
     if (!settings.ok()) return told(InvalidScriptConfig(settings.error()));
     const ScriptEngine found = FindScriptEngine(home_, settings.value(), surroundings_);
-    if (found.refusal.has_value()) return told(*found.refusal);
+    if (found.refusal.has_value()) {
+      const std::string_view code = found.refusal->code;
+      const bool is_told = is_down_ && (code == "no_runtime" || code == "runtime_unhealthy");
+      return is_told ? Text(code, ": see `engine`") : told(*found.refusal);
+    }
     if (found.stopped.has_value()) return found.stopped->text;
     const bool is_native = found.engine->kind() == cell::Engine::kNative;
     if (is_native && !native_refusal_.empty()) return native_refusal_;
@@ -367,6 +378,7 @@ class Doctor {
   const Home& home_;
   Surroundings& surroundings_;
   DoctorReport report_;
+  bool is_down_ = false;                     // the engine; its row says how
   std::map<std::string, uint64_t> budgets_;  // of usable accounts, by id
   std::string native_refusal_;               // of every cell of the native engine; empty: none
 };

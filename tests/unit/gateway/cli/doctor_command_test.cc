@@ -297,6 +297,23 @@ TEST_F(DoctorTest, EachRefusalOfTheEngineHasItsRow) {
   }
 }
 
+TEST_F(DoctorTest, AnEngineThatIsDownIsExplainedOnceAndItsImageIsNotJudged) {
+  Put("config.toml", "[container.sandbox]\nimage = \"img:1\"\n");
+  for (const char* code : {"docker_unreachable", "engine_unsupported"}) {
+    state_.fail_at = "reach";
+    state_.code = code;
+    const DoctorReport report = Look();
+    EXPECT_EQ(Row(report, "engine"), Text("fail: ", code, ": told to fail"));
+    EXPECT_EQ(Row(report, "image"),
+              "warn: img:1: whether it is on this machine can't be told while the engine is down");
+    EXPECT_EQ(Row(report, "scripts"),
+              "warn: would be refused now: runtime_unhealthy: see `engine`");
+  }
+  state_.kind = cell::Engine::kNative;
+  Put("config.toml", "[taskcell]\nengine = \"native\"\n");
+  EXPECT_EQ(Row(Look(), "image"), "") << "its cells have none";
+}
+
 TEST_F(DoctorTest, AnAccountThatCannotBeUsedOrRestsIsNamed) {
   Put("config.toml",
       "[[accounts]]\nid = \"open\"\napi_key = \"k\"\n"
