@@ -36,21 +36,6 @@ Result<std::string> ReadBytes(const std::string& path, std::size_t limit, std::s
   return std::move(bytes).error().With(what);
 }
 
-Result<ScriptRequest> RequestOf(const ScriptOptions& options) {
-  ScriptRequest request = TRY(BaseRequest(options.home, options.agent));
-  request.language = TRY(ParseLanguage(options.language));
-  if (options.poc && request.language == ScriptLanguage::kJavascript)
-    return Error(Kind::kUsage, "a proof of concept is a python or bash script");
-  if (options.file == "-" && options.input == "-")
-    return Error(Kind::kUsage, "script and --stdin cannot both come from standard input");
-  request.code = TRY(ReadBytes(options.file, kMaxScriptBytes, "the script"));
-  if (!options.input.empty())
-    request.input = TRY(ReadBytes(options.input, kMaxScriptInputBytes, "--stdin"));
-  constexpr uint64_t kMillis = 1000;
-  request.timeout_ms = options.poc ? kPocTimeoutMs : options.timeout_seconds * kMillis;
-  return request;
-}
-
 int Print(const ScriptAnswer& answer, bool json) {
   for (const std::string& warning : answer.warnings) Tell(Text("warning: ", Printable(warning)));
   // A refusal's message names its code itself.
@@ -88,6 +73,21 @@ Result<ScriptRequest> BaseRequest(const std::string& home_option, const std::str
   if (IsAgentName(request.agent)) return request;
   return Error(Kind::kUsage, Text("'", Printable(request.agent.substr(0, kMaxAgentNameBytes)),
                                   "' is no agent's name: letters, digits, '_' and '-'"));
+}
+
+Result<ScriptRequest> RequestOf(const ScriptOptions& options) {
+  ScriptRequest request = TRY(BaseRequest(options.home, options.agent));
+  request.language = TRY(ParseLanguage(options.language));
+  if (options.poc && request.language == ScriptLanguage::kJavascript)
+    return Error(Kind::kUsage, "a proof of concept is a python or bash script");
+  if (options.file == "-" && options.input == "-")
+    return Error(Kind::kUsage, "script and --stdin cannot both come from standard input");
+  request.code = TRY(ReadBytes(options.file, kMaxScriptBytes, "the script"));
+  if (!options.input.empty())
+    request.input = TRY(ReadBytes(options.input, kMaxScriptInputBytes, "--stdin"));
+  constexpr uint64_t kMillis = 1000;
+  request.timeout_ms = options.poc ? kPocTimeoutMs : options.timeout_seconds * kMillis;
+  return request;
 }
 
 int ScriptCommand(const ScriptOptions& options) {

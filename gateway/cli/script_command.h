@@ -29,4 +29,7 @@ int ScriptCommand(const ScriptOptions& options);
 // DUDUCLAW_AGENT_ID says, else "default".
 Result<ScriptRequest> BaseRequest(const std::string& home_option, const std::string& agent_option);
 
+// The whole request, with the bytes of its files; a proof of concept has kPocTimeoutMs.
+Result<ScriptRequest> RequestOf(const ScriptOptions& options);
+
 }  // namespace taskcell::gateway

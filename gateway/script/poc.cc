@@ -45,11 +45,6 @@ void MaskPrivateKeys(std::string& text) {
   }
 }
 
-std::string Shown(std::string_view text) {
-  bool truncated = false;
-  return KeptText(MaskSecrets(text), kMaxPocBytes, truncated);
-}
-
 }  // namespace
 
 std::string MaskSecrets(std::string_view text) {
@@ -59,22 +54,30 @@ std::string MaskSecrets(std::string_view text) {
   return masked;
 }
 
+std::string PocText(std::string_view text) {
+  const std::string masked = MaskSecrets(text);
+  bool truncated = false;
+  std::string kept = KeptText(masked, kMaxPocBytes, truncated);
+  return truncated ? KeptText(masked, kMaxPocBytes - kTruncated.size(), truncated) : kept;
+}
+
 PocEvidence RunPoc(const ScriptRequest& request, Surroundings& surroundings) {
   const ScriptAnswer answer = RunScriptInCell(request, surroundings);
   auto skipped = [](std::string_view why) {
-    return PocEvidence{"poc_skipped", Text("sandbox unavailable: ", Shown(why))};
+    return PocEvidence{"poc_skipped", Text("sandbox unavailable: ", PocText(why))};
   };
   constexpr uint64_t kMillis = 1000;
   if (answer.timed_out)
     return skipped(
         Text("container execution exceeded the ", request.timeout_ms / kMillis, "s hard timeout"));
+  if (answer.code == "image_missing") return skipped(Text(answer.why, ". ", answer.remedy));
   if (!answer.ok()) return skipped(answer.why.empty() ? answer.message : answer.why);
   std::string output = answer.out;
   if (!answer.err.empty())
     output += Text(output.empty() || output.ends_with('\n') ? "" : "\n", answer.err);
   return {"poc_transcript",
           Text("exit_code=", answer.exit_code, "\n--- script (", LanguageName(request.language),
-               ") ---\n", Shown(request.code), "\n--- output ---\n", Shown(output))};
+               ") ---\n", PocText(request.code), "\n--- output ---\n", PocText(output))};
 }
 
 std::string PocJson(const PocEvidence& evidence) {

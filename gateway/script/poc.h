@@ -24,6 +24,10 @@ PocEvidence RunPoc(const ScriptRequest& request, Surroundings& surroundings);
 // prefix, what follows "Bearer ".
 std::string MaskSecrets(std::string_view text);
 
+// What evidence has of a text: its secrets masked, and of more than kMaxPocBytes the beginning,
+// with the mark of the cut in that many.
+std::string PocText(std::string_view text);
+
 // As one JSON object.
 std::string PocJson(const PocEvidence& evidence);
 

@@ -264,6 +264,7 @@ class ScriptRun {
   void TellRefusal() {
     answer_.code = refusal_->code;
     answer_.why = refusal_->why;
+    answer_.remedy = refusal_->remedy;
     answer_.message = RefusalMessage(*refusal_);
   }
 

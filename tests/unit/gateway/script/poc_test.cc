@@ -22,6 +22,17 @@ TEST(PocTest, SecretsAreMaskedAndProseIsNot) {
     EXPECT_EQ(MaskSecrets(prose), prose);
 }
 
+TEST(PocTest, ATextIsCutToItsBoundWithTheMark) {
+  const std::string whole(kMaxPocBytes, 'x');
+  EXPECT_EQ(PocText(whole), whole);
+  const std::string cut = PocText(whole + "x");
+  EXPECT_EQ(cut.size(), kMaxPocBytes);
+  EXPECT_TRUE(cut.ends_with("x\n...[truncated]")) << cut.substr(3900);
+  const std::string wide = PocText(std::string(kMaxPocBytes, '\xff'));
+  EXPECT_LE(wide.size(), kMaxPocBytes) << "what is no text takes three bytes each";
+  EXPECT_TRUE(wide.ends_with("\n...[truncated]"));
+}
+
 TEST(PocTest, TheEvidenceIsOneJsonObject) {
   EXPECT_EQ(PocJson({"poc_skipped", "a \"b\"\n"}),
             R"({"kind":"poc_skipped","detail":"a \"b\"\u000a"})");

@@ -224,9 +224,31 @@ TEST_F(RunScriptTest, AProofOfConceptHasNoHatchAndNoEvents) {
     EXPECT_EQ(evidence.kind, "poc_skipped");
     EXPECT_EQ(evidence.detail.rfind(Text("sandbox unavailable: ", refusal.part), 0), 0U)
         << evidence.detail;
+    const bool names_pull =
+        evidence.detail.find("; run `docker pull img:1` (") != std::string::npos;
+    EXPECT_EQ(names_pull, std::string_view(refusal.code) == "image_missing") << evidence.detail;
   }
   EXPECT_FALSE(RanOnHost());
   EXPECT_EQ(AuditLog(), "");
+}
+
+TEST_F(RunScriptTest, AProofOfConceptThatTakesTooLongIsSkippedWithItsLimit) {
+  request_.timeout_ms = 1000;
+  MakeCells([](cell::CellPlan&) {},
+            [](cell::FrameWriter&, int gate) {
+              std::vector<char> packet(cell::kMaxFrameBytes);
+              for (auto type = cell::FrameType::kJob; type != cell::FrameType::kCancel;) {
+                auto received = sys::ReceivePacket(gate, packet, false);
+                ASSERT_TRUE(received.ok()) << received.error().text;
+                auto frame = cell::ParseFrame({packet.data(), received->size});
+                ASSERT_TRUE(frame.ok()) << frame.error().text;
+                type = frame->type;
+              }
+            });
+  const PocEvidence evidence = RunPoc(request_, surroundings_);
+  EXPECT_EQ(evidence.kind, "poc_skipped");
+  EXPECT_EQ(evidence.detail,
+            "sandbox unavailable: container execution exceeded the 1s hard timeout");
 }
 
 TEST_F(RunScriptTest, TheEngineIsAskedInOrderAndNotBeforeTheConfigurationIsRight) {
