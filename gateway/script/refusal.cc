@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "launcher/base/text.h"
+#include "probe/cells/docker_engine.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -81,6 +82,10 @@ ScriptRefusal EngineRefusal(EngineStep step, const Error& error, cell::Engine en
           : Text("The script sandbox needs a running Docker and the image ", image,
                  " present locally; run `docker pull ", image,
                  "` (it is never pulled automatically).");
+  if (error.code == "image_missing" && error.text.find(probe::kOtherStore) != std::string::npos)
+    refusal.note =
+        "The engine runs rootless, and root's store of images is another one: pull as the "
+        "gateway's user at its own engine, or by `taskcell image pull`.";
   return refusal;
 }
 

@@ -13,8 +13,9 @@ namespace taskcell::gateway {
 // runtime_unhealthy, image_missing, create_failed, start_failed.
 struct ScriptRefusal {
   std::string_view code;
-  std::string why;     // with what was wrong in at most kMaxWhyCharacters of its own words
-  std::string remedy;  // whole sentences
+  std::string why;        // with what was wrong in at most kMaxWhyCharacters of its own words
+  std::string remedy;     // whole sentences
+  std::string note = {};  // what the remedy's fixed words leave out; a sentence, or nothing
 };
 
 inline constexpr std::size_t kMaxWhyCharacters = 300;

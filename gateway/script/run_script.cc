@@ -266,6 +266,9 @@ class ScriptRun {
     answer_.why = refusal_->why;
     answer_.remedy = refusal_->remedy;
     answer_.message = RefusalMessage(*refusal_);
+    if (refusal_->note.empty()) return;
+    answer_.remedy += Text(" ", refusal_->note);
+    answer_.warnings.push_back(refusal_->note);
   }
 
   // The sandbox cannot run the script.

@@ -35,7 +35,7 @@ struct ScriptAnswer {
   std::string code = "ok";
   std::string message;  // why not, with the remedy
   std::string why;      // of a refusal, without its frame
-  std::string remedy;   // of a refusal
+  std::string remedy;   // of a refusal, with what the message's fixed words leave out
   std::string out;      // valid UTF-8, at most kMaxKeptOutput and its mark; so is `err`
   std::string err;
   int exit_code = 0;  // 128 + n for signal n; kTimedOutExit when its time was over

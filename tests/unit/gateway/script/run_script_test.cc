@@ -12,6 +12,7 @@
 #include "gateway/script/script.h"
 #include "gateway/script/settings.h"
 #include "launcher/sys/socket.h"
+#include "probe/cells/docker_engine.h"
 #include "tests/unit/gateway/task/host_fixture.h"
 #include "tests/unit/gateway/task/waiting_cell.h"
 
@@ -273,6 +274,17 @@ TEST_F(RunScriptTest, TheImageIsReadAfreshForEachScript) {
   EXPECT_THAT(RunIt().message, HasSubstr("docker pull img:2"));
   Put("config.toml", "");
   EXPECT_THAT(RunIt().message, HasSubstr("docker pull ghcr.io/zhixuli0406/duduclaw:v"));
+}
+
+TEST_F(RunScriptTest, OfARootlessEngineItIsSaidThatRootsStoreIsAnotherOne) {
+  state_.make_error =
+      Error(Kind::kConfig, Text("no such image; ", probe::kOtherStore)).Coded("image_missing");
+  const ScriptAnswer answer = RunIt();
+  EXPECT_THAT(answer.message, testing::EndsWith("(it is never pulled automatically)."));
+  EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("by `taskcell image pull`")));
+  EXPECT_THAT(RunPoc(request_, surroundings_).detail, HasSubstr("by `taskcell image pull`"));
+  state_.make_error = Error(Kind::kConfig, "no such image").Coded("image_missing");
+  EXPECT_THAT(RunIt().warnings, testing::IsEmpty()) << "control: where root's store is the one";
 }
 
 TEST_F(RunScriptTest, ItsCellHasNoNetworkTheScriptAloneAndLimitsOfItsOwn) {
