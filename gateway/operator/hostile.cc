@@ -122,9 +122,11 @@ Result<attack::Report> Attack(const Home& home, std::span<const attack::Payload*
   std::unique_ptr<probe::CellEngine> engine = TRY(surroundings.make_engine(terms.own));
   engine_name = engine->Name();
   TRY(engine->CheckReachable());
+  TRY(engine->CheckShared({home.path, surroundings.programs.init}));
   engine_name = engine->Name();
   if (engine->kind() != cell::Engine::kNative) TRY(engine->CheckImage(terms.settings.image));
   if (engine->NeedsLimitsProbe()) TRY(surroundings.prove_limits(home, *engine, terms.settings));
+  TRY(engine->CheckShared({"/tmp"}));  // where the world of the attempts lies
   const std::string attacker = TRY(probe::FindProgram("taskcell-attacker"));
   const std::string run_id = TRY(MakeRunId());
   attack::World world = TRY(attack::World::Make(attacker, run_id));

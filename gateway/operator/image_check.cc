@@ -207,6 +207,7 @@ Result<ImageCheck> CheckImage(const Home& home, const std::string& image,
   TRY(CheckPlatform());
   std::unique_ptr<probe::CellEngine> engine = TRY(surroundings.make_engine(terms.own));
   TRY(engine->CheckReachable());
+  TRY(engine->CheckShared({home.path, surroundings.programs.init}));
   ImageCheck check;
   check.engine = engine->Name();
   check.host_architecture = TRY(HostArchitecture());

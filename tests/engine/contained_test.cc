@@ -103,7 +103,9 @@ TEST_P(ContainedTest, RunsWhereAllIsSharedAndNamesWhatIsNot) {
       row.without,
       Text("echo 'echo $((6 * 7))' | ", client, " script --language bash --json --home ", Home(),
            " >/out/answer 2>/out/errors; status=$?; ", client, " doctor --home ", Home(),
-           " >/out/doctor 2>&1; exit $status"));
+           " >/out/doctor 2>&1; ", client, " image check --home ", Home(), " >/out/image 2>&1; ",
+           client, " doctor --hostile --attack kernel-crypto --home ", Home(),
+           " >/out/hostile 2>&1; exit $status"));
   const std::string text = ReadText(At("out/answer"));
   const Json answer = Json::parse(text, nullptr, false);
   ASSERT_TRUE(answer.is_object()) << status << text << ReadText(At("out/errors"));
@@ -114,11 +116,14 @@ TEST_P(ContainedTest, RunsWhereAllIsSharedAndNamesWhatIsNot) {
     EXPECT_EQ(answer["stdout"], "42\n") << answer;
     EXPECT_EQ(answer["cell"]["verified"], true) << answer;
     EXPECT_THAT(doctor, HasSubstr("this is one (/.dockerenv)"));
+    EXPECT_THAT(ReadText(At("out/image")), HasSubstr("claude"));
+    EXPECT_THAT(ReadText(At("out/hostile")), HasSubstr("`/tmp` is another place for the engine"));
   } else {
     EXPECT_EQ(status, 125) << answer;
     EXPECT_THAT(answer["message"].get<std::string>(), HasSubstr(row.named));
     EXPECT_THAT(doctor, HasSubstr("docker_unreachable: "));
-    EXPECT_THAT(doctor, HasSubstr(row.named));
+    for (const char* said : {"out/doctor", "out/image", "out/hostile"})
+      EXPECT_THAT(ReadText(At(said)), HasSubstr(row.named)) << said;
   }
   EXPECT_EQ(Containers(), 0) << "nothing is left";
 }
