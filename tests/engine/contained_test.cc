@@ -1,10 +1,11 @@
-// The client in a container, beside an engine outside: what it must share with the host, and what
-// it says where a part of that is missing.
+// The client and a gateway in a container, beside an engine outside: what it must share with the
+// host, and what is said where a part of that is missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <ostream>
 
 #include "launcher/base/text.h"
@@ -28,7 +29,7 @@ struct Row {
 };
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
-class ContainedTest : public ScriptFixture, public testing::WithParamInterface<Row> {
+class Contained : public ScriptFixture {
  protected:
   void SetUp() override {
     ScriptFixture::SetUp();
@@ -61,6 +62,7 @@ class ContainedTest : public ScriptFixture, public testing::WithParamInterface<R
     share(Home(), Without::kHome, true);
     share(socket_, Without::kSocket, false);
     share("/sys/fs/cgroup", Without::kCgroups, false);
+    binds.push_back(Text(TASKCELL_PROVIDER, ":/provider.py:ro"));
     binds.push_back(At("out") + ":/out");
     return binds;
   }
@@ -84,6 +86,7 @@ class ContainedTest : public ScriptFixture, public testing::WithParamInterface<R
         {"HostConfig",
          {{"Binds", Binds(without)}, {"NetworkMode", "none"}, {"LogConfig", {{"Type", "none"}}}}}};
     if (without != Without::kPids) body["HostConfig"]["PidMode"] = "host";
+    if (without != Without::kCgroups) body["HostConfig"]["CgroupnsMode"] = "host";
     const Json made = Ask("POST", "/containers/create", body);
     EXPECT_TRUE(made.is_object() && made.contains("Id")) << made;
     if (!made.is_object() || !made.contains("Id")) return -1;
@@ -95,6 +98,8 @@ class ContainedTest : public ScriptFixture, public testing::WithParamInterface<R
     return ended.is_object() ? ended.value("StatusCode", -1) : -1;
   }
 };
+
+class ContainedTest : public Contained, public testing::WithParamInterface<Row> {};
 
 TEST_P(ContainedTest, RunsWhereAllIsSharedAndNamesWhatIsNot) {
   const Row& row = GetParam();
@@ -140,6 +145,50 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"WithoutTheHostsPids", Without::kPids, "runtime_unhealthy", "--pid=host"},
         Row{"WithoutTheHostsCgroups", Without::kCgroups, "runtime_unhealthy", "/sys/fs/cgroup:ro"}),
     [](const auto& row) { return std::string(row.param.name); });
+
+class ContainedGatewayTest : public Contained {
+ protected:
+  void SetUp() override {
+    Contained::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    Agent(60000);
+    Put("agents/a1/wiki/value.txt", "the-value");
+    GiveHomeToUser();
+    std::ofstream(At("out/scenario.json")) << Json{
+        {"steps", {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}}, {"reply", "{last}"}};
+  }
+};
+
+// With a provider on the container's own loopback, since it has no other network.
+TEST_F(ContainedGatewayTest, AGatewayInAContainerRunsATask) {
+  const int status = RunContained(Without::kNothing,
+                                  Text("bin=", fs::path(Program("taskcell")).parent_path().string(),
+                                       " home=", Home(), " OPENAI_API_KEY=", kKey, R"(
+cd /out
+python3 -B /provider.py --key "$OPENAI_API_KEY" --scenario scenario.json --port-file port >provider 2>&1 &
+provider=$!
+until [ -s port ]; do kill -0 $provider || exit 97; sleep 0.1; done
+export OPENAI_API_KEY OPENAI_BASE_URL="http://127.0.0.1:$(cat port)/v1"
+"$bin/taskcell-gateway" --home "$home" >gateway 2>&1 &
+gateway=$!
+until curl -s --unix-socket "$home/taskcell.sock" http://gateway/v1/status | grep -q '"accepting":true'
+do kill -0 $gateway || exit 98; sleep 0.1; done
+"$bin/taskcell" run a1 'Read the value.' --json --home "$home" >answer 2>errors
+status=$?
+kill $gateway
+wait $gateway || exit 99
+kill $provider
+exit $status)"));
+  const std::string text = ReadText(At("out/answer"));
+  const Json answer = Json::parse(text, nullptr, false);
+  ASSERT_TRUE(answer.is_object()) << status << text << ReadText(At("out/errors"))
+                                  << ReadText(At("out/gateway")) << ReadText(At("out/provider"));
+  EXPECT_EQ(status, 0) << answer;
+  EXPECT_EQ(answer["code"], "ok") << answer;
+  EXPECT_EQ(answer["reply"], "the-value") << answer;
+  EXPECT_EQ(answer["by_gateway"], true) << answer;
+  EXPECT_EQ(Containers(), 0) << "nothing is left";
+}
 
 }  // namespace
 }  // namespace taskcell::test
