@@ -165,10 +165,21 @@ TEST_F(ImageTest, NoTaskNoScriptNoCheckAndNoDoctorPulls) {
   EXPECT_THAT(check.err, HasSubstr("image_missing"));
   EXPECT_THAT(check.err, HasSubstr("taskcell image pull " + name_ + ":good"));
   EXPECT_EQ(RunClient("http://127.0.0.1:9", {}).status, 3);
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"doctor"},
-                                                {"script", "--language", "bash", "/dev/null"},
-                                                {"sweep"}})
-    (void)Client(words);
+  const Outcome script = Client({"script", "--language", "bash", "--json", "/dev/null"});
+  EXPECT_EQ(script.status, 125) << script.err;
+  const Json answer = Json::parse(script.out, nullptr, false);
+  EXPECT_EQ(answer["code"], "image_missing") << script.out;
+  EXPECT_EQ(answer["message"],
+            Text("Script sandbox unavailable (image_missing): the sandbox image ", name_,
+                 ":good is not present locally. The script was not run. The script sandbox needs a "
+                 "running Docker and the image ",
+                 name_, ":good present locally; run `docker pull ", name_,
+                 ":good` (it is never pulled automatically)."));
+  EXPECT_THAT(ReadText(path_ + "/home/security_audit.jsonl"),
+              HasSubstr(R"("event_type":"script_sandbox_unavailable","agent_id":"default",)"
+                        R"("severity":"warning","details":{"language":"bash",)"
+                        R"("reason":"image_missing",)"));
+  for (const char* word : {"doctor", "sweep"}) (void)Client({word});
   EXPECT_THAT(Requests(), IsEmpty());
   EXPECT_EQ(Client({"image", "pull"}).status, 0);
   EXPECT_THAT(Requests(), HasSubstr("/v2/taskcell/sample/manifests/good"));

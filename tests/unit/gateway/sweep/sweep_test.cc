@@ -333,6 +333,18 @@ TEST_F(SweepTest, WhatAScriptsCallerLeftGoesLikeATasks) {
   EXPECT_EQ(report.directories, Ids{RunId('0')});
 }
 
+TEST_F(SweepTest, AScriptsRunIsForgotten) {
+  ASSERT_TRUE(Open().StartRun({RunId('0'), "", kEngine, "", 1, 2, 0}).ok());
+  Container('0', "exited", "");
+  EXPECT_EQ(Run(true).containers, Ids{ContainerId('0')});
+  EXPECT_TRUE(Open().HasRun(RunId('0')).value()) << "control: only a look";
+  EXPECT_EQ(Run().containers, Ids{ContainerId('0')});
+  EXPECT_EQ(removed_, Ids{ContainerId('0')});
+  EXPECT_FALSE(Open().HasRun(RunId('0')).value());
+  EXPECT_TRUE(Open().HasRun(RunId('a')).value()) << "a task's stays, with its end";
+  EXPECT_EQ(UnendedRuns(), Ids{});
+}
+
 TEST_F(SweepTest, ADryRunSaysTheSameAndChangesNothing) {
   Container('a', "exited", "");
   Directory(RunId('1'), 10000);
