@@ -159,6 +159,22 @@ TEST_F(GatewayDiskTest, AGatewayKilledThereIsRecoveredOnceThereIsRoom) {
   ExpectTidy();
 }
 
+TEST_F(GatewayDiskTest, AScriptIsNotRunWithoutRoomAndTheNextIs) {
+  StartGateway("http://127.0.0.1:9/v1");
+  auto run = [this] {
+    return Api("/v1/scripts", {"-d", R"({"language": "bash", "code": "echo out"})"});
+  };
+  Fill();
+  const Json refused = run();
+  EXPECT_EQ(refused["code"], "workspace_failed") << refused;
+  EXPECT_EQ(refused["stdout"], "") << refused;
+  EXPECT_EQ(refused["ran_on_host"], false) << refused;
+  MakeRoom();
+  EXPECT_EQ(run()["stdout"], "out\n");
+  EXPECT_EQ(StopGateway(), 0);
+  ExpectTidy();
+}
+
 // ---- A clock that jumps.
 
 class GatewayClockTest : public GatewayFaultTest, public testing::WithParamInterface<long> {

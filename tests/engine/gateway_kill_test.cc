@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -308,6 +309,29 @@ TEST_F(GatewayKillTest, ATaskWhoseAiWaitsIsInterruptedAndThoseThatWaitForItAreNo
   ExpectAnswer(id, "interrupted", 1);
   ExpectWorks(provider);
 }
+
+#ifdef NATIVE
+// The host's programs are its cell's. It is in no ledger that could run it again.
+TEST_F(GatewayKillTest, AScriptThatRunsEndsWithItAndIsNotRunAgain) {
+  gateway::ProviderProcess provider = MakeProvider(Scenario());
+  ASSERT_TRUE(provider.IsUp());
+  StartGateway(provider.Url("/v1"));
+  const std::string sleeper = Text("sleep 900.", ::getpid());
+  auto is_running = [&] { return test::Run({"pgrep", "-xf", sleeper}).status == 0; };
+  Background caller(
+      {"curl", "-s", "--unix-socket", Home() + "/taskcell.sock", "-d",
+       Json{{"language", "bash"}, {"code", sleeper}}.dump(), "http://gateway/v1/scripts"},
+      AsUser(), At("script.out"));
+  ASSERT_TRUE(WaitFor(is_running)) << ReadText(At("script.out"));
+  KillGateway();
+  EXPECT_NE(caller.Wait(std::chrono::minutes(1)), 0) << "nobody answers it";
+  EXPECT_TRUE(WaitFor([&] { return !is_running(); }));
+  StartGateway(provider.Url("/v1"));
+  EXPECT_EQ(SweepLater()["directories"].size(), 1U);
+  EXPECT_FALSE(is_running());
+  ExpectWorks(provider);
+}
+#endif
 
 }  // namespace
 }  // namespace taskcell::test
