@@ -37,7 +37,7 @@ class ScriptFixture : public TaskFixture {
   static std::string Mark();
   // Whether a process of this host has that among its arguments.
   static bool IsRunning(const std::string& mark);
-  // How many containers the engine has for this home; natively none.
+  // How many containers of cells the engine has; natively none.
   int Containers() const;
   // What a sweep as in 12 minutes removes.
   Json SweepLater() const;
