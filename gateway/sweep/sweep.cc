@@ -223,6 +223,7 @@ class Sweeper {
   // False: there is no such directory.
   Result<bool> OpenRuns() {
     if (runs_.valid()) return true;
+    if (!sandbox_.valid()) return false;
     Result<UniqueFd> runs =
         sys::OpenAt2(sandbox_.get(), "runs", kOpenDirectory, sys::kResolveBeneath);
     if (!runs.ok() && runs.error().err == ENOENT) return false;
@@ -286,8 +287,10 @@ Result<SweepReport> Sweep(const Home& home, const EngineContainers* engine,
   std::optional<Ledger> ledger = TRY(Ledger::OpenExisting(home.fd.get(), home.path));
   Result<UniqueFd> sandbox =
       sys::OpenAt2(home.fd.get(), "sandbox", kOpenDirectory, sys::kResolveBeneath);
-  const bool never_ran = !sandbox.ok() && sandbox.error().err == ENOENT;
-  Sweeper sweeper(home, never_ran ? UniqueFd() : TRY(std::move(sandbox)), std::move(ledger),
+  const bool has_none = !sandbox.ok() && sandbox.error().err == ENOENT;
+  // A run that left nothing but perhaps its container takes the directory away with it.
+  const bool never_ran = has_none && (!ledger.has_value() || TRY(ledger->UnendedRuns()).empty());
+  Sweeper sweeper(home, has_none ? UniqueFd() : TRY(std::move(sandbox)), std::move(ledger),
                   options);
   TRY(sweeper.Tasks());  // of the host's too
   if (never_ran) {

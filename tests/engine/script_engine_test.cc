@@ -43,7 +43,7 @@ class ScriptEngineFaultTest : public ScriptFixture {
   void ExpectNothingStays() const {
     const Json swept = SweepLater();
     EXPECT_TRUE(swept["failures"].empty()) << swept;
-    EXPECT_EQ(Containers(), 0);
+    EXPECT_EQ(Containers(), 0) << swept;
     const std::string runs = Home() + "/sandbox/runs";
     EXPECT_TRUE(!fs::exists(runs) || fs::is_empty(runs));
     EXPECT_EQ(RunJson("bash", "echo next")["stdout"], "next\n");

@@ -101,6 +101,9 @@ class SweepTest : public testing::Test {
         .value();
   }
   // Of the ledger, sorted.
+  void EndRuns() {
+    for (const std::string& run : UnendedRuns()) ASSERT_TRUE(Open().FinishRun(run, 2).ok());
+  }
   Ids UnendedRuns() {
     Ids ids;
     const std::vector<RunRow> runs = Open().UnendedRuns().value();
@@ -128,6 +131,7 @@ class SweepTest : public testing::Test {
 
 TEST_F(SweepTest, AHomeThatNeverRanATaskIsLeftAloneAndNoEngineIsAsked) {
   fs::remove_all(path_ + "/sandbox");
+  EndRuns();
   EXPECT_TRUE(Run().never_ran);
   EXPECT_EQ(lists_, 0);
 }
@@ -135,6 +139,7 @@ TEST_F(SweepTest, AHomeThatNeverRanATaskIsLeftAloneAndNoEngineIsAsked) {
 // As after a task that ran on the host, and was killed with its client.
 TEST_F(SweepTest, ATaskOfTheHostIsInterruptedInAHomeThatHasNoCells) {
   fs::remove_all(path_ + "/sandbox");
+  EndRuns();
   ASSERT_TRUE(Open().Start(Task("t2", "1 0 another-boot")).ok());
   EXPECT_EQ(Run(true).interrupted, Ids{"t2"});
   const SweepReport report = Run();
@@ -343,6 +348,16 @@ TEST_F(SweepTest, AScriptsRunIsForgotten) {
   EXPECT_FALSE(Open().HasRun(RunId('0')).value());
   EXPECT_TRUE(Open().HasRun(RunId('a')).value()) << "a task's stays, with its end";
   EXPECT_EQ(UnendedRuns(), Ids{});
+}
+
+// Nothing but a container is left of the only run, whose engine was gone when it was to be removed.
+TEST_F(SweepTest, AContainerIsLookedForWhereTheRunTookItsDirectoriesAlong) {
+  fs::remove_all(path_ + "/sandbox");
+  Container('a', "created", "1");
+  const SweepReport report = Run();
+  EXPECT_FALSE(report.never_ran);
+  EXPECT_EQ(report.containers, Ids{ContainerId('a')});
+  EXPECT_EQ(removed_, Ids{ContainerId('a')});
 }
 
 TEST_F(SweepTest, ADryRunSaysTheSameAndChangesNothing) {
