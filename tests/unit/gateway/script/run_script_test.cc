@@ -233,7 +233,7 @@ TEST_F(RunScriptTest, AProofOfConceptHasNoHatchAndNoEvents) {
   EXPECT_EQ(AuditLog(), "");
 }
 
-TEST_F(RunScriptTest, AProofOfConceptThatTakesTooLongIsSkippedWithItsLimit) {
+TEST_F(RunScriptTest, AProofOfConceptThatTakesTooLongHasItsLimitAsEvidence) {
   request_.timeout_ms = 1000;
   MakeCells([](cell::CellPlan&) {},
             [](cell::FrameWriter&, int gate) {
