@@ -39,7 +39,7 @@ class ScriptFixture : public TaskFixture {
   static bool IsRunning(const std::string& mark);
   // How many containers of cells the engine has; natively none.
   int Containers() const;
-  // What a sweep as in 12 minutes removes.
+  // What a sweep as in an hour removes.
   Json SweepLater() const;
   // Ends the last program of the pipeline that `shell` runs.
   static void EndPipeReader(pid_t shell);
