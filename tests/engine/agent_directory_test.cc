@@ -1,5 +1,5 @@
 // What of an agent's directory reaches the cell and the provider, from end to end, also while
-// somebody who may write the directory changes it all the time. Compiled once for each engine.
+// somebody who may write the directory changes it all the time. Runs on each engine.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -15,6 +15,7 @@
 #include <set>
 
 #include "launcher/base/text.h"
+#include "tests/engine/task_engine.h"
 #include "tests/engine/task_fixture.h"
 #include "tests/race/swapper.h"
 #include "tests/support/hung_files.h"
@@ -142,7 +143,7 @@ class AgentDirectoryRaceTest : public AgentDirectoryTest,
     const char* rounds = ::getenv("TASKCELL_RACE_ROUNDS");
     if (rounds != nullptr) return std::atoi(rounds);
     if (IsWithoutOpenat2()) return 10;
-    return std::string_view(TASK_ENGINE) == "docker" ? 10 : 72;
+    return OnDocker() ? 10 : 72;
   }
 
   // The exit status of a child.

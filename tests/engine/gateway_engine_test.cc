@@ -1,5 +1,7 @@
-// taskcell-gateway whose engine is slow, breaks off, or is gone for a while.
+// taskcell-gateway whose engine is slow, breaks off, or is gone for a while, and one that is killed
+// at a request to it.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <functional>
@@ -7,6 +9,7 @@
 
 #include "launcher/base/text.h"
 #include "tests/engine/gateway_fixture.h"
+#include "tests/engine/gateway_kill_test.h"
 #include "tests/support/engine_proxy.h"
 #include "tests/support/own_network.h"
 #include "tests/support/wait_for.h"
@@ -163,6 +166,66 @@ TEST_F(GatewayEngineTest, AContainerThatSomebodyRunsIsNotSweptPastItsDeadline) {
   EXPECT_EQ(StateOf(id), "done") << Show(id);
   ExpectWorks(provider);
 }
+
+// ---- Killed at requests to the engine.
+
+struct RequestPoint {
+  const char* name;
+  const char* method;
+  const char* target;  // part of the request's
+  bool answered;       // whether the engine has done it by then
+};
+
+constexpr RequestPoint kRequestPoints[] = {
+    {"BeforeTheContainerIsCreated", "POST", "/containers/create", false},
+    {"OnceTheContainerIsCreated", "POST", "/containers/create", true},
+    {"BeforeTheContainerIsStarted", "POST", "/start", false},
+    {"OnceTheContainerIsStarted", "POST", "/start", true},
+    {"LookingAtTheContainer", "GET", "/json", true},
+    {"BeforeTheContainerIsRemoved", "DELETE", "/containers/", false},
+    {"OnceTheContainerIsRemoved", "DELETE", "/containers/", true},
+};
+
+void PrintTo(const RequestPoint& point, std::ostream* out) { *out << point.name; }
+
+class GatewayKillAtRequestTest : public GatewayKillTest,
+                                 public testing::WithParamInterface<RequestPoint> {};
+
+TEST_P(GatewayKillAtRequestTest, NothingIsLostTwiceOrLeftOver) {
+  const RequestPoint& point = GetParam();
+  gateway::ProviderProcess provider = MakeProvider(Scenario());
+  ASSERT_TRUE(provider.IsUp());
+  const std::string engine = socket_;
+  std::atomic<bool> created = false;
+  std::atomic<bool> begun = false;
+  std::atomic<bool> killed = false;
+  FakeEngine proxy([&](const FakeEngine::Request& request) {
+    const bool is_create = request.target.find("/containers/create") != std::string::npos;
+    created = created || is_create;
+    const bool is_it = created && request.method == point.method &&
+                       request.target.find(point.target) != std::string::npos &&
+                       !begun.exchange(true);
+    std::string answer;
+    if (!is_it || point.answered) answer = ForwardToEngine(engine, request);
+    if (is_it) {
+      KillGateway();
+      killed = true;
+    }
+    return answer;
+  });
+  Admit(proxy);
+  socket_ = proxy.socket_path();
+  StartGateway(provider.Url("/v1"));
+  const std::string id = Submit(std::string(kPrompt));
+  socket_ = engine;
+  ASSERT_TRUE(WaitFor([&] { return killed || IsIdle(); }));
+  ASSERT_TRUE(killed) << "the point is never reached";
+  ASSERT_EQ(gateway_->Wait(std::chrono::minutes(1)), 128 + SIGKILL);
+  ExpectRecovery(provider, id, "interrupted");
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, GatewayKillAtRequestTest, testing::ValuesIn(kRequestPoints),
+                         [](const auto& point) { return std::string(point.param.name); });
 
 }  // namespace
 }  // namespace taskcell::test

@@ -1,5 +1,6 @@
 // taskcell-gateway when the world around it fails: no room on the disk, a clock that jumps, a
-// configuration that changes or is broken, a home at the end of a long path.
+// configuration that changes or is broken, a home at the end of a long path; and killed while a
+// script runs.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include "launcher/base/text.h"
 #include "launcher/base/unique_fd.h"
 #include "tests/engine/gateway_fixture.h"
+#include "tests/engine/gateway_kill_test.h"
 #include "tests/support/wait_for.h"
 
 namespace taskcell::test {
@@ -336,6 +338,29 @@ TEST_F(GatewayFaultTest, AHomeAsDeepAs250BytesIsServedFromSubmissionToReply) {
   EXPECT_EQ(StopGateway(), 0);
   EXPECT_EQ(SweepLater()["directories"].size(), 1U);
   ExpectTidy();
+}
+
+// ---- Killed.
+
+// The host's programs are its cell's. It is in no ledger that could run it again.
+TEST_F(GatewayKillTest, AScriptThatRunsEndsWithItAndIsNotRunAgain) {
+  gateway::ProviderProcess provider = MakeProvider(Scenario());
+  ASSERT_TRUE(provider.IsUp());
+  StartGateway(provider.Url("/v1"));
+  const std::string sleeper = Text("sleep 900.", ::getpid());
+  auto is_running = [&] { return test::Run({"pgrep", "-xf", sleeper}).status == 0; };
+  Background caller(
+      {"curl", "-s", "--unix-socket", Home() + "/taskcell.sock", "-d",
+       Json{{"language", "bash"}, {"code", sleeper}}.dump(), "http://gateway/v1/scripts"},
+      AsUser(), At("script.out"));
+  ASSERT_TRUE(WaitFor(is_running)) << ReadText(At("script.out"));
+  KillGateway();
+  EXPECT_NE(caller.Wait(std::chrono::minutes(1)), 0) << "nobody answers it";
+  EXPECT_TRUE(WaitFor([&] { return !is_running(); }));
+  StartGateway(provider.Url("/v1"));
+  EXPECT_EQ(SweepLater()["directories"].size(), 1U);
+  EXPECT_FALSE(is_running());
+  ExpectWorks(provider);
 }
 
 }  // namespace

@@ -1,20 +1,91 @@
 // taskcell-gateway killed by SIGKILL at each step of a task, and started again: nothing is lost,
-// nothing runs twice, nothing is left over. Compiled once for each engine.
+// nothing runs twice, nothing is left over. Runs on each engine.
+#include "tests/engine/gateway_kill_test.h"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
+#include <vector>
 
-#include "launcher/base/text.h"
-#include "tests/engine/gateway_fixture.h"
-#include "tests/support/engine_proxy.h"
+#include "tests/engine/task_engine.h"
 #include "tests/support/kill_at_call.h"
 #include "tests/support/wait_for.h"
 
 namespace taskcell::test {
+
+GatewayKillTest::Json GatewayKillTest::Scenario() {
+  return {{"steps", {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}}, {"reply", "{last}"}};
+}
+
+void GatewayKillTest::SetUp() {
+  GatewayFixture::SetUp();
+  if (IsSkipped() || HasFatalFailure()) return;
+  Put("agents/a1/wiki/value.txt", "the-value");
+  Put("agents/closed/agent.toml",
+      "[agent]\nname = \"closed\"\n[runtime]\nprovider = \"openai_compat\"\n[model]\n"
+      "preferred = \"openai/test-model\"\n[container]\nsandbox_enabled = true\n");
+  GiveHomeToUser();
+}
+
+void GatewayKillTest::ExpectRecovery(const gateway::ProviderProcess& provider,
+                                     const std::string& id, const std::string& expected) {
+  StartGateway(provider.Url("/v1"));
+  if (HasFatalFailure()) return;
+  EXPECT_TRUE(WaitFor([this] { return IsIdle(); })) << Tasks();
+  const Json tasks = Tasks();
+  const int begun = Conversations(provider, std::string(kPrompt));
+  if (expected.empty()) {
+    EXPECT_TRUE(tasks.empty()) << tasks;
+    EXPECT_EQ(begun, 0);
+  } else {
+    ASSERT_EQ(tasks.size(), 1U) << tasks;
+    if (!id.empty()) {
+      EXPECT_EQ(tasks[0]["id"], id);
+    }
+    const std::string state = tasks[0]["state"];
+    if (expected != "?") {
+      EXPECT_EQ(state, expected) << tasks;
+    }
+    ExpectAnswer(tasks[0]["id"], state, begun);
+  }
+  ExpectWorks(provider);
+}
+
+void GatewayKillTest::ExpectAnswer(const std::string& id, const std::string& state, int begun) {
+  const Json answer = Api("/v1/tasks/" + id)["answer"];
+  if (state == "done") {
+    EXPECT_EQ(answer["reply"], "the-value") << answer;
+    EXPECT_EQ(begun, 1) << "it runs exactly once";
+    return;
+  }
+  EXPECT_LE(begun, 1) << "it runs at most once";
+  if (state == "refused") {
+    EXPECT_EQ(answer["code"], "network_disabled") << answer;
+    return;
+  }
+  EXPECT_EQ(answer["code"], "interrupted") << answer;
+  EXPECT_EQ(answer["task_id"], id);
+  EXPECT_NE(answer["message"].get<std::string>().find("whether it had an effect is not known"),
+            std::string::npos)
+      << answer;
+}
+
+void GatewayKillTest::ExpectWorks(const gateway::ProviderProcess& provider) {
+  const std::string id = Submit("asked afterwards");
+  ASSERT_FALSE(id.empty());
+  EXPECT_TRUE(WaitFor([&] { return StateOf(id) == "done"; })) << Show(id);
+  EXPECT_EQ(Conversations(provider, "asked afterwards"), 1);
+  EXPECT_EQ(StopGateway(), 0);
+  const Json swept = SweepLater();
+  EXPECT_TRUE(swept["failures"].empty()) << swept;
+  EXPECT_TRUE(swept["interrupted"].empty()) << swept;
+  ExpectTidy();
+}
+
 namespace {
 
 // A gateway that is traced, and killed where a test says. One whose point never comes is killed all
@@ -53,84 +124,6 @@ class DoomedGateway {
   std::thread thread_;
 };
 
-class GatewayKillTest : public GatewayFixture {
- protected:
-  static constexpr std::string_view kPrompt = "the-one-question";
-  static constexpr int kGatewayLost = 4;
-  static Json Scenario() {
-    return {{"steps", {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}}, {"reply", "{last}"}};
-  }
-
-  void SetUp() override {
-    GatewayFixture::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    Put("agents/a1/wiki/value.txt", "the-value");
-    Put("agents/closed/agent.toml",
-        "[agent]\nname = \"closed\"\n[runtime]\nprovider = \"openai_compat\"\n[model]\n"
-        "preferred = \"openai/test-model\"\n[container]\nsandbox_enabled = true\n");
-    GiveHomeToUser();
-  }
-
-  // After a gateway was killed: another one finds every task that was taken in, ends or runs it,
-  // and works. `id` is the killed one's task, empty where nobody was told of it; `expected` its
-  // state.
-  void ExpectRecovery(const gateway::ProviderProcess& provider, const std::string& id,
-                      const std::string& expected) {
-    StartGateway(provider.Url("/v1"));
-    if (HasFatalFailure()) return;
-    EXPECT_TRUE(WaitFor([this] { return IsIdle(); })) << Tasks();
-    const Json tasks = Tasks();
-    const int begun = Conversations(provider, std::string(kPrompt));
-    if (expected.empty()) {
-      EXPECT_TRUE(tasks.empty()) << tasks;
-      EXPECT_EQ(begun, 0);
-    } else {
-      ASSERT_EQ(tasks.size(), 1U) << tasks;
-      if (!id.empty()) {
-        EXPECT_EQ(tasks[0]["id"], id);
-      }
-      const std::string state = tasks[0]["state"];
-      if (expected != "?") {
-        EXPECT_EQ(state, expected) << tasks;
-      }
-      ExpectAnswer(tasks[0]["id"], state, begun);
-    }
-    ExpectWorks(provider);
-  }
-
-  void ExpectAnswer(const std::string& id, const std::string& state, int begun) {
-    const Json answer = Api("/v1/tasks/" + id)["answer"];
-    if (state == "done") {
-      EXPECT_EQ(answer["reply"], "the-value") << answer;
-      EXPECT_EQ(begun, 1) << "it runs exactly once";
-      return;
-    }
-    EXPECT_LE(begun, 1) << "it runs at most once";
-    if (state == "refused") {
-      EXPECT_EQ(answer["code"], "network_disabled") << answer;
-      return;
-    }
-    EXPECT_EQ(answer["code"], "interrupted") << answer;
-    EXPECT_EQ(answer["task_id"], id);
-    EXPECT_NE(answer["message"].get<std::string>().find("whether it had an effect is not known"),
-              std::string::npos)
-        << answer;
-  }
-
-  // A task after it runs as if nothing had been, and then nothing is left.
-  void ExpectWorks(const gateway::ProviderProcess& provider) {
-    const std::string id = Submit("asked afterwards");
-    ASSERT_FALSE(id.empty());
-    EXPECT_TRUE(WaitFor([&] { return StateOf(id) == "done"; })) << Show(id);
-    EXPECT_EQ(Conversations(provider, "asked afterwards"), 1);
-    EXPECT_EQ(StopGateway(), 0);
-    const Json swept = SweepLater();
-    EXPECT_TRUE(swept["failures"].empty()) << swept;
-    EXPECT_TRUE(swept["interrupted"].empty()) << swept;
-    ExpectTidy();
-  }
-};
-
 // ---- At calls of the gateway itself.
 
 struct Point {
@@ -144,8 +137,8 @@ struct Point {
 };
 
 // A write that is not synced survives the process, though not a power failure.
+// What an engine has a part in:
 constexpr Point kPoints[] = {
-    // What an engine has a part in.
     {"ComparingItsCell", SYS_openat2, "self/cgroup", 1, -1, "interrupted"},
     {"HandingOverItsJob", SYS_sendmsg, "", 1, SYS_epoll_create1, "interrupted"},
     {"AskingTheProvider", SYS_connect, "", 1, SYS_epoll_create1, "interrupted"},
@@ -153,8 +146,10 @@ constexpr Point kPoints[] = {
     {"BeforeItsReceipt", SYS_mkdirat, "receipts", 1, -1, "interrupted"},
     {"WritingItsReceipt", SYS_openat2, ".json", 1, SYS_mkdirat, "interrupted"},
     {"CleaningUp", SYS_unlinkat, "", 1, -1, "interrupted"},
-#ifdef NATIVE
-    // What is the same for all, and the native one's own.
+};
+
+// On the native one also what is the same for all, and its own.
+constexpr Point kNativePoints[] = {
     {"BeforeTheLedgerHasIt", SYS_pwrite64, "", 1, -1, ""},
     {"TakenInBeforeAnybodyIsTold", SYS_fdatasync, "", 1, -1, "done"},
     {"WhileItsRequesterIsTold", SYS_sendmsg, "", 1, SYS_fdatasync, "?"},
@@ -177,8 +172,13 @@ constexpr Point kPoints[] = {
     {"BeforeItsCell", SYS_memfd_create, "taskcell-plan", 1, -1, "interrupted"},
     {"OnceItsLauncherRuns", SYS_pidfd_open, "", 1, SYS_memfd_create, "interrupted"},
     {"OnceItsCellStands", SYS_pidfd_open, "", 2, SYS_memfd_create, "interrupted"},
-#endif
 };
+
+std::vector<Point> Points() {
+  std::vector<Point> points(std::begin(kPoints), std::end(kPoints));
+  if (!OnDocker()) points.insert(points.end(), std::begin(kNativePoints), std::end(kNativePoints));
+  return points;
+}
 
 void PrintTo(const Point& point, std::ostream* out) { *out << point.name; }
 
@@ -222,72 +222,12 @@ TEST_P(GatewayKillAtCallTest, NothingIsLostTwiceOrLeftOver) {
   ExpectRecovery(provider, id, point.state);
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, GatewayKillAtCallTest, testing::ValuesIn(kPoints),
+INSTANTIATE_TEST_SUITE_P(Steps, GatewayKillAtCallTest, testing::ValuesIn(Points()),
                          [](const auto& point) { return std::string(point.param.name); });
-
-#ifndef NATIVE
-// ---- At requests to the engine.
-
-struct RequestPoint {
-  const char* name;
-  const char* method;
-  const char* target;  // part of the request's
-  bool answered;       // whether the engine has done it by then
-};
-
-constexpr RequestPoint kRequestPoints[] = {
-    {"BeforeTheContainerIsCreated", "POST", "/containers/create", false},
-    {"OnceTheContainerIsCreated", "POST", "/containers/create", true},
-    {"BeforeTheContainerIsStarted", "POST", "/start", false},
-    {"OnceTheContainerIsStarted", "POST", "/start", true},
-    {"LookingAtTheContainer", "GET", "/json", true},
-    {"BeforeTheContainerIsRemoved", "DELETE", "/containers/", false},
-    {"OnceTheContainerIsRemoved", "DELETE", "/containers/", true},
-};
-
-void PrintTo(const RequestPoint& point, std::ostream* out) { *out << point.name; }
-
-class GatewayKillAtRequestTest : public GatewayKillTest,
-                                 public testing::WithParamInterface<RequestPoint> {};
-
-TEST_P(GatewayKillAtRequestTest, NothingIsLostTwiceOrLeftOver) {
-  const RequestPoint& point = GetParam();
-  gateway::ProviderProcess provider = MakeProvider(Scenario());
-  ASSERT_TRUE(provider.IsUp());
-  const std::string engine = socket_;
-  std::atomic<bool> created = false;
-  std::atomic<bool> begun = false;
-  std::atomic<bool> killed = false;
-  FakeEngine proxy([&](const FakeEngine::Request& request) {
-    const bool is_create = request.target.find("/containers/create") != std::string::npos;
-    created = created || is_create;
-    const bool is_it = created && request.method == point.method &&
-                       request.target.find(point.target) != std::string::npos &&
-                       !begun.exchange(true);
-    std::string answer;
-    if (!is_it || point.answered) answer = ForwardToEngine(engine, request);
-    if (is_it) {
-      KillGateway();
-      killed = true;
-    }
-    return answer;
-  });
-  Admit(proxy);
-  socket_ = proxy.socket_path();
-  StartGateway(provider.Url("/v1"));
-  const std::string id = Submit(std::string(kPrompt));
-  socket_ = engine;
-  ASSERT_TRUE(WaitFor([&] { return killed || IsIdle(); }));
-  ASSERT_TRUE(killed) << "the point is never reached";
-  ASSERT_EQ(gateway_->Wait(std::chrono::minutes(1)), 128 + SIGKILL);
-  ExpectRecovery(provider, id, "interrupted");
-}
-
-INSTANTIATE_TEST_SUITE_P(Steps, GatewayKillAtRequestTest, testing::ValuesIn(kRequestPoints),
-                         [](const auto& point) { return std::string(point.param.name); });
-#endif
 
 // ---- In the middle of everything.
+
+constexpr int kGatewayLost = 4;
 
 TEST_F(GatewayKillTest, ATaskWhoseAiWaitsIsInterruptedAndThoseThatWaitForItAreNot) {
   gateway::ProviderProcess provider = MakeProvider(Scenario());
@@ -309,29 +249,6 @@ TEST_F(GatewayKillTest, ATaskWhoseAiWaitsIsInterruptedAndThoseThatWaitForItAreNo
   ExpectAnswer(id, "interrupted", 1);
   ExpectWorks(provider);
 }
-
-#ifdef NATIVE
-// The host's programs are its cell's. It is in no ledger that could run it again.
-TEST_F(GatewayKillTest, AScriptThatRunsEndsWithItAndIsNotRunAgain) {
-  gateway::ProviderProcess provider = MakeProvider(Scenario());
-  ASSERT_TRUE(provider.IsUp());
-  StartGateway(provider.Url("/v1"));
-  const std::string sleeper = Text("sleep 900.", ::getpid());
-  auto is_running = [&] { return test::Run({"pgrep", "-xf", sleeper}).status == 0; };
-  Background caller(
-      {"curl", "-s", "--unix-socket", Home() + "/taskcell.sock", "-d",
-       Json{{"language", "bash"}, {"code", sleeper}}.dump(), "http://gateway/v1/scripts"},
-      AsUser(), At("script.out"));
-  ASSERT_TRUE(WaitFor(is_running)) << ReadText(At("script.out"));
-  KillGateway();
-  EXPECT_NE(caller.Wait(std::chrono::minutes(1)), 0) << "nobody answers it";
-  EXPECT_TRUE(WaitFor([&] { return !is_running(); }));
-  StartGateway(provider.Url("/v1"));
-  EXPECT_EQ(SweepLater()["directories"].size(), 1U);
-  EXPECT_FALSE(is_running());
-  ExpectWorks(provider);
-}
-#endif
 
 }  // namespace
 }  // namespace taskcell::test

@@ -1,47 +1,44 @@
+#include "tests/engine/hostile_doctor_test.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <chrono>
 #include <filesystem>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "launcher/base/text.h"
-#include "tests/engine/script_fixture.h"
+#include "tests/engine/task_engine.h"
 #include "tests/support/background.h"
 #include "tests/support/wait_for.h"
 
 namespace taskcell::test {
-namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-// `taskcell doctor --hostile` in cells of the engine that a home's tasks use.
-class HostileDoctorTest : public ScriptFixture {
- protected:
-  bool HasRuns() const {
-    const std::string runs = Home() + "/sandbox/runs";
-    return fs::exists(runs) && !fs::is_empty(runs);
-  }
-  // What it lays out beside the home for its attempts to reach.
-  std::vector<std::string> LaidOut() const {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator("/tmp"))
-      if (entry.path().filename().string().starts_with(Text("taskcell-attack-", user_->uid, "-")))
-        found.push_back(entry.path());
-    for (const auto& entry : fs::directory_iterator("/dev/shm"))
-      if (entry.path().filename().string().starts_with("taskcell-attack-"))
-        found.push_back(entry.path());
-    const Outcome objects = test::Run({"ipcs", "-m", "-q", "-s", "-c"});
-    for (std::string_view line : Split(objects.out, '\n'))
-      if (line.find(user_->name) != std::string_view::npos) found.emplace_back(line);
-    return found;
-  }
-};
+bool HostileDoctorTest::HasRuns() const {
+  const std::string runs = Home() + "/sandbox/runs";
+  return fs::exists(runs) && !fs::is_empty(runs);
+}
+
+std::vector<std::string> HostileDoctorTest::LaidOut() const {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator("/tmp"))
+    if (entry.path().filename().string().starts_with(Text("taskcell-attack-", user_->uid, "-")))
+      found.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator("/dev/shm"))
+    if (entry.path().filename().string().starts_with("taskcell-attack-"))
+      found.push_back(entry.path());
+  const Outcome objects = test::Run({"ipcs", "-m", "-q", "-s", "-c"});
+  for (std::string_view line : Split(objects.out, '\n'))
+    if (line.find(user_->name) != std::string_view::npos) found.emplace_back(line);
+  return found;
+}
+
+namespace {
 
 TEST_F(HostileDoctorTest, WhatIsTriedInCellsMadeAsATasksIsContained) {
   GiveHomeToUser();
@@ -49,7 +46,7 @@ TEST_F(HostileDoctorTest, WhatIsTriedInCellsMadeAsATasksIsContained) {
       Client({"doctor", "--hostile", "--attack", "files", "--attack", "namespaces", "--json"});
   EXPECT_EQ(run.status, 0) << run.out << run.err;
   const Json report = Json::parse(run.out, nullptr, false);
-  EXPECT_THAT(report["engine"].get<std::string>(), testing::StartsWith(TASK_ENGINE));
+  EXPECT_THAT(report["engine"].get<std::string>(), testing::StartsWith(std::string(kTaskEngine)));
   EXPECT_EQ(report["differences"], Json::array());
   int contained = 0;
   for (const Json& row : report["attacks"]) {
@@ -109,37 +106,6 @@ TEST_F(HostileDoctorTest, AnUnknownAttackIsAWrongCommandLine) {
   EXPECT_THAT(unknown.err, HasSubstr("no payload and no topic"));
   EXPECT_EQ(Client({"doctor", "--attack", "files"}).status, 2);
 }
-
-#ifndef NATIVE
-TEST_F(HostileDoctorTest, AnOpenNetworkIsToldAsNotTried) {
-  const std::string settings = ReadText(Home() + "/config.toml");
-  Put("config.toml", Text("[taskcell]\negress = \"open\"", settings.substr(settings.find('\n'))));
-  GiveHomeToUser();
-  const Outcome run = Client({"doctor", "--hostile", "--attack", "namespaces", "--json"});
-  const Json report = Json::parse(run.out, nullptr, false);
-  EXPECT_THAT(report["warnings"].dump(), HasSubstr("was not tried")) << run.out << run.err;
-}
-#endif
-
-#ifdef NATIVE
-// It can fail: with a launcher that gives up what it should hold.
-TEST_F(HostileDoctorTest, AWeakCellIsToldAndExitsWithOne) {
-  const std::string programs = At("programs");
-  fs::create_directory(programs);
-  for (const char* name :
-       {"taskcell", "taskcell-attacker", "taskcell-host", "taskcell-loop", "taskcell-init"})
-    fs::copy_file(Program(name), fs::path(programs) / name);
-  fs::copy_file(WEAK_LAUNCH, fs::path(programs) / "taskcell-launch");
-  fs::copy_file(WEAK_INIT, fs::path(programs) / "taskcell-init",
-                fs::copy_options::overwrite_existing);
-  GiveHomeToUser();
-  const Outcome run = test::Run({programs + "/taskcell", "doctor", "--hostile", "--attack", "files",
-                                 "--attack", "privilege", "--home", Home()},
-                                AsUser());
-  EXPECT_EQ(run.status, 1) << run.out << run.err;
-  EXPECT_THAT(run.out, HasSubstr("escaped"));
-}
-#endif
 
 }  // namespace
 }  // namespace taskcell::test

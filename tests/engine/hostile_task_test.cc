@@ -1,6 +1,6 @@
 // taskcell-attacker as a task's tool call: each attempt fails as a cell's own filter and mounts
 // make it fail, on every engine. That the payloads get through outside is taskcell-probe attack's
-// to show. Compiled once for each engine.
+// to show. Runs on each engine.
 #include <gtest/gtest.h>
 
 #include <filesystem>

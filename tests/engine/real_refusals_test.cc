@@ -1,15 +1,22 @@
 // Refusals as an operator meets them: the installed client and a real engine, no world of a test.
+// And an engine that hangs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <future>
 
 #include "launcher/base/text.h"
 #include "launcher/sys/socket.h"
 #include "tests/engine/task_fixture.h"
+#include "tests/engine/task_test.h"
+#include "tests/support/engine_proxy.h"
+#include "tests/support/fake_engine.h"
 
 namespace taskcell::test {
 namespace {
@@ -84,6 +91,57 @@ TEST_F(RealRefusalsTest, AGroupOfRootIsAFailureAndNoHatchOpens) {
   EXPECT_THAT(log, HasSubstr("code=container_refused"));
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1);
   EXPECT_FALSE(fs::exists(path_ + "/home/sandbox"));
+}
+
+TEST_F(TaskTest, AValueTheRealEngineRefusesIsNamedByItsKey) {
+  gateway::ProviderProcess provider = MakeProvider(Steps());
+  ASSERT_TRUE(provider.IsUp());
+  const std::string config = ReadText(At("home/config.toml"));
+  for (const auto& [lines, key] : std::vector<std::pair<std::string, std::string>>{
+           {"cpu_millis = 64000\n", "cpu_millis = 64000"},
+           {"memory_bytes = 4194304\ntmp_bytes = 1048576\nworkspace_bytes = 1048576\n",
+            "memory_bytes = 4194304"}}) {
+    Put("config.toml", Text(config.substr(0, config.find("memory_bytes")), "pids = 40\n", lines));
+    const Outcome run = RunTask(provider.Url("/v1"), {"--json"});
+    const Json answer = Json::parse(run.out, nullptr, false);
+    EXPECT_EQ(answer["code"], "container_create_failed") << run.out << run.err;
+    EXPECT_NE(answer["message"].get<std::string>().find("; [container.sandbox] " + key),
+              std::string::npos)
+        << answer["message"];
+    EXPECT_EQ(answer["delegation_reply"].get<std::string>().find("HTTP"), std::string::npos);
+    EXPECT_NE(answer["detail"].get<std::string>().find("HTTP 400"), std::string::npos)
+        << answer["detail"];
+  }
+  EXPECT_TRUE(provider.Log().empty());
+}
+
+// It has made the container, and says so only when the client is gone.
+TEST_F(TaskTest, SignalEndsATaskWhoseEngineHangsAndNothingIsLeft) {
+  gateway::ProviderProcess provider = MakeProvider(Steps());
+  ASSERT_TRUE(provider.IsUp());
+  const std::string pid_file = MakePidFile();
+  const std::string engine = socket_;
+  std::promise<void> ended;
+  std::atomic<int> interrupted = -1;
+  FakeEngine proxy([&, gone = ended.get_future().share()](const FakeEngine::Request& request) {
+    std::string answer = ForwardToEngine(engine, request);
+    if (request.target.find("/containers/create") == std::string::npos) return answer;
+    interrupted = SignalTo(pid_file, SIGINT);
+    gone.wait();
+    return answer;
+  });
+  ASSERT_EQ(::chmod(fs::path(proxy.socket_path()).parent_path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(proxy.socket_path().c_str(), 0666), 0);
+  socket_ = proxy.socket_path();
+  Outcome run = RunTask(provider.Url("/v1"), {}, TellingPidTo(pid_file));
+  ended.set_value();
+  socket_ = engine;
+  EXPECT_EQ(interrupted, 0);
+  EXPECT_EQ(run.status, 130) << run.err;
+  EXPECT_NE(run.err.find("stopped: the sandbox run was stopped"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("/containers/create"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("given up, as asked"), std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find("left behind"), std::string::npos) << run.err;
 }
 
 }  // namespace

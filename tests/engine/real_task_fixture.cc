@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "launcher/base/text.h"
+#include "tests/engine/task_engine.h"
 #include "tests/support/own_network.h"
 
 namespace taskcell::test {
@@ -21,8 +22,6 @@ std::string RealTaskFixture::Random(std::string_view prefix) {
   }
   return text;
 }
-
-bool RealTaskFixture::OnDocker() { return std::string_view(TASK_ENGINE) == "docker"; }
 
 void RealTaskFixture::SetUp() {
   user_ = TestUser();
@@ -58,7 +57,7 @@ void RealTaskFixture::MakeHome(const RealAgent& agent) {
                                    : Text("api_key = \"", key_, "\"\n");
   (void)Put(
       "config.toml",
-      Text("[taskcell]\nengine = \"", TASK_ENGINE, "\"\n", root, ca_file, "[container.sandbox]\n",
+      Text("[taskcell]\nengine = \"", kTaskEngine, "\"\n", root, ca_file, "[container.sandbox]\n",
            image, "memory_bytes = 2147483648\n[[accounts]]\nid = \"real\"\nprovider = \"",
            agent.account_provider, "\"\n", secret));
   (void)Put("agents/a1/agent.toml",

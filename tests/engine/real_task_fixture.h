@@ -21,7 +21,7 @@ struct RealAgent {
   std::string ca_file = {};      // [taskcell] ca_file; empty: none
 };
 
-// One home with one agent, "a1", for `taskcell run` on the engine TASK_ENGINE names, in the root or
+// One home with one agent, "a1", for `taskcell run` on the engine kTaskEngine names, in the root or
 // image of make_cli_image.sh. After each test no run directory may be left.
 class RealTaskFixture : public testing::Test {
  public:
@@ -33,7 +33,6 @@ class RealTaskFixture : public testing::Test {
   static std::string Random(std::string_view prefix);
 
  protected:
-  static bool OnDocker();
   void SetUp() override;
   void TearDown() override;
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "launcher/base/text.h"
+#include "tests/engine/task_engine.h"
 #include "tests/support/engine_proxy.h"
 
 namespace taskcell::test {
@@ -23,8 +24,6 @@ std::string& MadeImage() {
 std::string CommandLineOf(const fs::path& process) { return ReadText(process / "cmdline"); }
 
 }  // namespace
-
-bool ScriptFixture::OnDocker() { return std::string_view(TASK_ENGINE) == "docker"; }
 
 // Once for all tests: what each would bring is the same, and takes its time.
 void ScriptFixture::SetUpTestSuite() {
@@ -49,7 +48,7 @@ void ScriptFixture::TearDownTestSuite() {
 }
 
 void ScriptFixture::Configure(std::string_view more) const {
-  Put("config.toml", Text("[taskcell]\nengine = \"", TASK_ENGINE, "\"\n[container.sandbox]\n",
+  Put("config.toml", Text("[taskcell]\nengine = \"", kTaskEngine, "\"\n[container.sandbox]\n",
                           OnDocker() ? Text("image = \"", MadeImage(), "\"\n") : "",
                           "memory_bytes = 134217728\ntmp_bytes = 16777216\n"
                           "workspace_bytes = 16777216\npids = 40\ncpu_millis = 700\n",

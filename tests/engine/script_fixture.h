@@ -10,14 +10,13 @@
 
 namespace taskcell::test {
 
-// A home like TaskFixture's whose cells have a shell and python3, on the engine TASK_ENGINE names.
+// A home like TaskFixture's whose cells have a shell and python3, on the engine kTaskEngine names.
 class ScriptFixture : public TaskFixture {
  protected:
   static void SetUpTestSuite();
   static void TearDownTestSuite();
   void SetUp() override;
 
-  static bool OnDocker();
   std::string Home() const { return path_ + "/home"; }
   // What of [taskcell] and [container.sandbox] a home needs, and `more` of the latter.
   void Configure(std::string_view more = "") const;

@@ -12,6 +12,7 @@
 #include "launcher/base/text.h"
 #include "launcher/sys/file.h"
 #include "tests/engine/script_fixture.h"
+#include "tests/engine/task_engine.h"
 #include "tests/support/background.h"
 #include "tests/support/wait_for.h"
 

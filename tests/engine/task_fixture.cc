@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "launcher/base/text.h"
+#include "tests/engine/task_engine.h"
 #include "tests/support/engine_proxy.h"
 #include "tests/support/own_network.h"
 
@@ -21,8 +22,7 @@ void TaskFixture::SetUp() {
   if (needs_own_network()) TASKCELL_ENTER_OWN_NETWORK();
   ASSERT_NE(::mkdtemp(path_.data()), nullptr);
   ASSERT_EQ(::chmod(path_.c_str(), 0755), 0);
-  const bool docker = std::string_view(TASK_ENGINE) == "docker";
-  if (docker) {
+  if (OnDocker()) {
     socket_ = DockerSocket();
     TASKCELL_REQUIRE(!socket_.empty(), "needs a Docker engine (fixture.sh engine-up)");
     image_ = Text("taskcell-task-test:", ::getpid());
@@ -30,8 +30,8 @@ void TaskFixture::SetUp() {
                            R"({"config":{},"files":{"/etc/empty":{"text":""}}})"});
     ASSERT_EQ(made.status, 0) << made.err;
   }
-  Put("config.toml", Text("[taskcell]\nengine = \"", TASK_ENGINE, "\"\n[container.sandbox]\n",
-                          docker ? Text("image = \"", image_, "\"\n") : "",
+  Put("config.toml", Text("[taskcell]\nengine = \"", kTaskEngine, "\"\n[container.sandbox]\n",
+                          OnDocker() ? Text("image = \"", image_, "\"\n") : "",
                           "memory_bytes = 134217728\ntmp_bytes = 16777216\n"
                           "workspace_bytes = 16777216\npids = 40\ncpu_millis = 700\n"));
   Agent(30000);

@@ -13,7 +13,7 @@
 
 namespace taskcell::test {
 
-// A home with one agent, "a1", that runs our own loop on the engine TASK_ENGINE names, and a
+// A home with one agent, "a1", that runs our own loop on the engine kTaskEngine names, and a
 // provider on loopback that drives it. After each test no run directory may be left.
 class TaskFixture : public testing::Test {
  protected:

@@ -1,70 +1,65 @@
 // `taskcell run` from end to end: a real engine, the real cell, our own loop in it, and a provider
-// on loopback that drives the loop. Compiled once for each engine.
+// on loopback that drives the loop. Runs on each engine.
+#include "tests/engine/task_test.h"
+
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <map>
 #include <thread>
 
 #include "launcher/base/text.h"
-#include "tests/engine/task_fixture.h"
-#include "tests/support/engine_proxy.h"
 #include "tests/support/wait_for.h"
 
 namespace taskcell::test {
-namespace {
 
 namespace fs = std::filesystem;
 
-class TaskTest : public TaskFixture {
- protected:
-  void SetUp() override {
-    TaskFixture::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    // A value that is nowhere but in the agent directory of this home.
-    value_ = Text("value-", std::chrono::steady_clock::now().time_since_epoch().count());
-    Put("agents/a1/wiki/value.txt", value_);
-    Put("agents/a1/SOUL.md", "Be brief.");
-  }
+void TaskTest::SetUp() {
+  TaskFixture::SetUp();
+  if (IsSkipped() || HasFatalFailure()) return;
+  // A value that is nowhere but in the agent directory of this home.
+  value_ = Text("value-", std::chrono::steady_clock::now().time_since_epoch().count());
+  Put("agents/a1/wiki/value.txt", value_);
+  Put("agents/a1/SOUL.md", "Be brief.");
+}
 
-  Outcome RunTask(const std::string& url, std::vector<std::string> options,
-                  std::vector<std::string> before = {}, std::string_view key = kKey) const {
-    GiveHomeToUser();
-    return RunClient(url, std::move(options), std::move(before), key);
-  }
-  // A file that the client's process id can be written to, what has it written there, and a signal
-  // to that process.
-  std::string MakePidFile() const {
-    std::string path = At("pid");
-    std::ofstream(path).close();
-    EXPECT_EQ(::chown(path.c_str(), user_->uid, user_->gid), 0);
-    return path;
-  }
-  static std::vector<std::string> TellingPidTo(const std::string& path) {
-    return {"/bin/sh", "-c", R"(echo $$ >"$0"; exec "$@")", path};
-  }
-  static int SignalTo(const std::string& path, int signal) {
-    const std::optional<uint64_t> pid = ParseUnsigned(Trim(ReadText(path)));
-    return pid ? ::kill(static_cast<pid_t>(*pid), signal) : -1;
-  }
-  static Json Steps() {
-    return {{"steps",
-             {{{"do", "write"}, {"path", "/workspace/note.txt"}, {"content", "noted"}},
-              {{"do", "read"}, {"path", "/workspace/note.txt"}},
-              {{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}},
-            {"reply", "{1} and {last}"}};
-  }
+Outcome TaskTest::RunTask(const std::string& url, std::vector<std::string> options,
+                          std::vector<std::string> before, std::string_view key) const {
+  GiveHomeToUser();
+  return RunClient(url, std::move(options), std::move(before), key);
+}
 
-  std::string value_;
-};
+std::string TaskTest::MakePidFile() const {
+  std::string path = At("pid");
+  std::ofstream(path).close();
+  EXPECT_EQ(::chown(path.c_str(), user_->uid, user_->gid), 0);
+  return path;
+}
+
+std::vector<std::string> TaskTest::TellingPidTo(const std::string& path) {
+  return {"/bin/sh", "-c", R"(echo $$ >"$0"; exec "$@")", path};
+}
+
+int TaskTest::SignalTo(const std::string& path, int signal) {
+  const std::optional<uint64_t> pid = ParseUnsigned(Trim(ReadText(path)));
+  return pid ? ::kill(static_cast<pid_t>(*pid), signal) : -1;
+}
+
+TaskTest::Json TaskTest::Steps() {
+  return {{"steps",
+           {{{"do", "write"}, {"path", "/workspace/note.txt"}, {"content", "noted"}},
+            {{"do", "read"}, {"path", "/workspace/note.txt"}},
+            {{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}},
+          {"reply", "{1} and {last}"}};
+}
+
+namespace {
 
 TEST_F(TaskTest, ReplyHoldsWhatOnlyAToolCallInTheCellCouldRead) {
   gateway::ProviderProcess provider = MakeProvider(Steps());
@@ -270,30 +265,6 @@ TEST_F(TaskTest, ProgramThatIsNotThereIsInvalidConfigAndNotAMissingReply) {
             std::string::npos);
 }
 
-#ifndef NATIVE
-TEST_F(TaskTest, AValueTheRealEngineRefusesIsNamedByItsKey) {
-  gateway::ProviderProcess provider = MakeProvider(Steps());
-  ASSERT_TRUE(provider.IsUp());
-  const std::string config = ReadText(At("home/config.toml"));
-  for (const auto& [lines, key] : std::vector<std::pair<std::string, std::string>>{
-           {"cpu_millis = 64000\n", "cpu_millis = 64000"},
-           {"memory_bytes = 4194304\ntmp_bytes = 1048576\nworkspace_bytes = 1048576\n",
-            "memory_bytes = 4194304"}}) {
-    Put("config.toml", Text(config.substr(0, config.find("memory_bytes")), "pids = 40\n", lines));
-    const Outcome run = RunTask(provider.Url("/v1"), {"--json"});
-    const Json answer = Json::parse(run.out, nullptr, false);
-    EXPECT_EQ(answer["code"], "container_create_failed") << run.out << run.err;
-    EXPECT_NE(answer["message"].get<std::string>().find("; [container.sandbox] " + key),
-              std::string::npos)
-        << answer["message"];
-    EXPECT_EQ(answer["delegation_reply"].get<std::string>().find("HTTP"), std::string::npos);
-    EXPECT_NE(answer["detail"].get<std::string>().find("HTTP 400"), std::string::npos)
-        << answer["detail"];
-  }
-  EXPECT_TRUE(provider.Log().empty());
-}
-#endif
-
 TEST_F(TaskTest, TaskThatHangsEndsAtItsTimeLimit) {
   gateway::ProviderProcess provider = MakeProvider(Steps());
   ASSERT_TRUE(provider.IsUp());
@@ -324,37 +295,6 @@ TEST_F(TaskTest, SignalCancelsTheTaskCleanly) {
     EXPECT_NE(run.err.find("stopped: the sandbox run was stopped"), std::string::npos) << run.err;
   }
 }
-
-#ifndef NATIVE  // which is asked nothing
-// It has made the container, and says so only when the client is gone.
-TEST_F(TaskTest, SignalEndsATaskWhoseEngineHangsAndNothingIsLeft) {
-  gateway::ProviderProcess provider = MakeProvider(Steps());
-  ASSERT_TRUE(provider.IsUp());
-  const std::string pid_file = MakePidFile();
-  const std::string engine = socket_;
-  std::promise<void> ended;
-  std::atomic<int> interrupted = -1;
-  FakeEngine proxy([&, gone = ended.get_future().share()](const FakeEngine::Request& request) {
-    std::string answer = ForwardToEngine(engine, request);
-    if (request.target.find("/containers/create") == std::string::npos) return answer;
-    interrupted = SignalTo(pid_file, SIGINT);
-    gone.wait();
-    return answer;
-  });
-  ASSERT_EQ(::chmod(fs::path(proxy.socket_path()).parent_path().c_str(), 0755), 0);
-  ASSERT_EQ(::chmod(proxy.socket_path().c_str(), 0666), 0);
-  socket_ = proxy.socket_path();
-  Outcome run = RunTask(provider.Url("/v1"), {}, TellingPidTo(pid_file));
-  ended.set_value();
-  socket_ = engine;
-  EXPECT_EQ(interrupted, 0);
-  EXPECT_EQ(run.status, 130) << run.err;
-  EXPECT_NE(run.err.find("stopped: the sandbox run was stopped"), std::string::npos) << run.err;
-  EXPECT_NE(run.err.find("/containers/create"), std::string::npos) << run.err;
-  EXPECT_NE(run.err.find("given up, as asked"), std::string::npos) << run.err;
-  EXPECT_EQ(run.err.find("left behind"), std::string::npos) << run.err;
-}
-#endif
 
 TEST_F(TaskTest, TaskOfAKilledClientIsInterruptedAndWhatItLeftIsSwept) {
   gateway::ProviderProcess provider = MakeProvider(Steps());

@@ -1,112 +1,105 @@
 // The ways by which others' sandboxes were left, tried from inside a real cell with nothing but
-// bash; and the same script outside, where what it tries does work. Compiled for each engine.
+// bash; and the same script outside, where what it tries does work. Runs on each engine.
+#include "tests/engine/ways_out_test.h"
+
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <map>
 
 #include "launcher/base/text.h"
-#include "tests/engine/small_root_fixture.h"
 #include "tests/integration/gateway/egress/proxy_process.h"
 #include "tests/support/egress_world.h"
 
 namespace taskcell::test {
-namespace {
 
 namespace fs = std::filesystem;
 
-class WaysOutTest : public SmallRootFixture {
- protected:
-  static constexpr std::string_view kThrough = "through";
+void WaysOutTest::SetUp() {
+  TaskFixture::SetUp();
+  if (IsSkipped() || HasFatalFailure()) return;
+  fs::create_directory(At("world"));
+  if (!image_.empty()) {  // in the place of the fixture's empty one
+    ASSERT_NO_FATAL_FAILURE(MakeSmallRoot());
+    ASSERT_NO_FATAL_FAILURE(MakeSmallRootImage());
+  }
+  Put("agents/a1/SKILLS/ways_out", ReadText(WAYS_OUT_PATH));
+}
 
-  void SetUp() override {
-    TaskFixture::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    fs::create_directory(At("world"));
-    if (!image_.empty()) {  // in the place of the fixture's empty one
-      ASSERT_NO_FATAL_FAILURE(MakeSmallRoot());
-      ASSERT_NO_FATAL_FAILURE(MakeSmallRootImage());
-    }
-    Put("agents/a1/SKILLS/ways_out", ReadText(WAYS_OUT_PATH));
+WaysOutTest::Outcomes WaysOutTest::Parse(const std::string& text) {
+  Outcomes outcomes;
+  for (std::string_view line : Split(text, '\n')) {
+    std::vector<std::string_view> parts = Split(line, '\t');
+    if (parts.size() == 3) outcomes[std::string(parts[0])] = parts[2];
   }
+  return outcomes;
+}
 
-  using Outcomes = std::map<std::string, std::string>;
-  static Outcomes Parse(const std::string& text) {
-    Outcomes outcomes;
-    for (std::string_view line : Split(text, '\n')) {
-      std::vector<std::string_view> parts = Split(line, '\t');
-      if (parts.size() == 3) outcomes[std::string(parts[0])] = parts[2];
-    }
-    return outcomes;
-  }
+WaysOutTest::Outcomes WaysOutTest::TryInCell(const gateway::ProviderProcess& provider,
+                                             Json* answer) {
+  GiveHomeToUser();
+  Outcome run = RunClient(provider.Url("/v1"), {"--json"});
+  EXPECT_EQ(run.status, 0) << run.out << run.err;
+  *answer = Json::parse(run.out, nullptr, false);
+  if (!answer->is_object() || !(*answer)["reply"].is_string()) return {};
+  return Parse((*answer)["reply"]);
+}
 
-  // The script as a tool call of a task.
-  Outcomes TryInCell(const gateway::ProviderProcess& provider, Json* answer) {
-    GiveHomeToUser();
-    Outcome run = RunClient(provider.Url("/v1"), {"--json"});
-    EXPECT_EQ(run.status, 0) << run.out << run.err;
-    *answer = Json::parse(run.out, nullptr, false);
-    if (!answer->is_object() || !(*answer)["reply"].is_string()) return {};
-    return Parse((*answer)["reply"]);
-  }
-  Json Scenario() const {
-    return {
-        {"steps",
-         {{{"do", "shell"}, {"command", "WAYS_MARK=sk-the-one bash /agent/SKILLS/ways_out 2>&1"}}}},
-        {"reply", "{last}"}};
-  }
+WaysOutTest::Json WaysOutTest::Scenario() {
+  return {
+      {"steps",
+       {{{"do", "shell"}, {"command", "WAYS_MARK=sk-the-one bash /agent/SKILLS/ways_out 2>&1"}}}},
+      {"reply", "{last}"}};
+}
 
-  void Expect(const Outcomes& outcomes) const {
-    // What each way may come to in a cell, and nothing else.
-    const std::map<std::string, std::vector<std::string>> contained = {
-        {"address", {"no route", "not permitted"}},
-        {"other-port", {"no route", "not permitted"}},
-        {"name", {"no such name"}},
-        {"name-server", {"no route"}},
-        {"datagram", {"no route"}},
-        {"metadata", {"no route", "not permitted"}},
-        {"metadata-name", {"no such name"}},
-        {"private", {"no route", "not permitted"}},
-        {"bridge", {"no route", "not permitted"}},
-        {"metadata-v6", {"no route", "not permitted", "Cannot assign requested address"}},
-        {"addresses-v6", {"none"}},
-        {"abstract-sockets", {"none"}},
-        {"engine-socket", {"none"}},
-        {"rules", {"none"}},
-        {"settings", {"none"}},
-        {"workspace", {"none"}},
-        {"control", {"through"}},
-        {"placeholder", {"through"}},
-        {"server-search", {"refused: egress_server_tool"}},
-        {"server-mcp", {"refused: egress_server_tool"}},
-        {"server-code", {"refused: egress_server_tool"}},
-        {"server-computer", {"refused: egress_server_tool"}},
-        {"server-unknown", {"refused: egress_server_tool"}},
-        {"server-url", {"refused: egress_url"}},
-        {"stored", {"refused: egress_field"}},
-        {"other-model", {"refused: egress_model"}},
-        {"upgrade", {"refused: egress_upgrade"}},
-        {"absolute", {"refused: egress_http"}},
-        {"host-header", {"refused: egress_host"}},
-        {"keep-alive", {"refused: egress_host"}},
-        {"tunnel", {"refused: egress_http"}},
-        {"smuggle", {"refused: egress_http"}},
-        {"files", {"refused: egress_path"}},
-        {"credential", {"none"}},
-        {"process-1", {"not permitted"}},
-    };
-    for (const auto& [name, allowed] : contained) {
-      auto found = outcomes.find(name);
-      ASSERT_NE(found, outcomes.end()) << name;
-      EXPECT_NE(std::find(allowed.begin(), allowed.end(), found->second), allowed.end())
-          << name << ": " << found->second;
-    }
-    EXPECT_EQ(outcomes.size(), contained.size());
+void WaysOutTest::Expect(const Outcomes& outcomes) {
+  const std::map<std::string, std::vector<std::string>> contained = {
+      {"address", {"no route", "not permitted"}},
+      {"other-port", {"no route", "not permitted"}},
+      {"name", {"no such name"}},
+      {"name-server", {"no route"}},
+      {"datagram", {"no route"}},
+      {"metadata", {"no route", "not permitted"}},
+      {"metadata-name", {"no such name"}},
+      {"private", {"no route", "not permitted"}},
+      {"bridge", {"no route", "not permitted"}},
+      {"metadata-v6", {"no route", "not permitted", "Cannot assign requested address"}},
+      {"addresses-v6", {"none"}},
+      {"abstract-sockets", {"none"}},
+      {"engine-socket", {"none"}},
+      {"rules", {"none"}},
+      {"settings", {"none"}},
+      {"workspace", {"none"}},
+      {"control", {"through"}},
+      {"placeholder", {"through"}},
+      {"server-search", {"refused: egress_server_tool"}},
+      {"server-mcp", {"refused: egress_server_tool"}},
+      {"server-code", {"refused: egress_server_tool"}},
+      {"server-computer", {"refused: egress_server_tool"}},
+      {"server-unknown", {"refused: egress_server_tool"}},
+      {"server-url", {"refused: egress_url"}},
+      {"stored", {"refused: egress_field"}},
+      {"other-model", {"refused: egress_model"}},
+      {"upgrade", {"refused: egress_upgrade"}},
+      {"absolute", {"refused: egress_http"}},
+      {"host-header", {"refused: egress_host"}},
+      {"keep-alive", {"refused: egress_host"}},
+      {"tunnel", {"refused: egress_http"}},
+      {"smuggle", {"refused: egress_http"}},
+      {"files", {"refused: egress_path"}},
+      {"credential", {"none"}},
+      {"process-1", {"not permitted"}},
+  };
+  for (const auto& [name, allowed] : contained) {
+    auto found = outcomes.find(name);
+    ASSERT_NE(found, outcomes.end()) << name;
+    EXPECT_NE(std::find(allowed.begin(), allowed.end(), found->second), allowed.end())
+        << name << ": " << found->second;
   }
-};
+  EXPECT_EQ(outcomes.size(), contained.size());
+}
+
+namespace {
 
 TEST_F(WaysOutTest, FromInsideACellNoneOfThemLeadsOut) {
   gateway::ProviderProcess provider = MakeProvider(Scenario());
@@ -210,41 +203,6 @@ TEST_F(WaysOutTest, ByConnectOnlyThePlacesOfTheListAreReachedAndOutsideAllAre) {
   });
   ASSERT_TRUE(is_made);
 }
-
-#if defined(NATIVE)
-// In a network where every one of those addresses is there.
-TEST_F(WaysOutTest, NeitherWhereEveryAddressIsThereAndOutsideTheSameScriptGetsThrough) {
-  bool is_made = EgressWorld::Run(At("world"), [&](EgressWorld& world) {
-    ASSERT_EQ(test::Run({"ip", "address", "add", "172.17.0.1/32", "dev", "lo"}).status, 0);
-    gateway::ProviderProcess provider = MakeProvider(Scenario());
-    ASSERT_TRUE(provider.IsUp());
-    Json answer;
-    Expect(TryInCell(provider, &answer));
-    for (const char* address : {EgressWorld::kPublic, "169.254.169.254", "10.1.2.3", "172.17.0.1"})
-      EXPECT_EQ(world.ConnectionsTo(address), 0U) << address;
-
-    const std::string url = provider.Url();
-    RunOptions outside;
-    outside.directory = path_;
-    outside.environment = {"WAYS_MARK=sk-the-one", Text("SOMETHING=", kKey)};
-    std::ofstream(At("left-by-an-earlier-task")) << "";
-    const std::string port = url.substr(url.rfind(':') + 1);
-    fs::copy_file(WAYS_OUT_PATH, At("script"));
-    Outcomes control =
-        Parse(test::Run({"bash", At("script"), port, std::string(kKey)}, outside).out);
-    for (const char* name :
-         {"address",         "other-port",     "name",          "name-server", "datagram",
-          "metadata",        "metadata-name",  "private",       "bridge",      "rules",
-          "workspace",       "control",        "server-search", "server-mcp",  "server-code",
-          "server-computer", "server-unknown", "server-url",    "stored",      "other-model",
-          "settings",        "credential"})
-      EXPECT_EQ(control[name], kThrough) << name;
-    EXPECT_EQ(world.ConnectionsTo("169.254.169.254"), 2U);
-    EXPECT_EQ(world.ConnectionsTo("172.17.0.1"), 1U);
-  });
-  ASSERT_TRUE(is_made);
-}
-#endif
 
 // A second task has its own list, not the one before it (nor that of its neighbour's pool).
 TEST_F(WaysOutTest, WhatOneTaskMayReachTheNextMayNotOnceTheListIsShorter) {

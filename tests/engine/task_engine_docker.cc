@@ -1,0 +1,7 @@
+#include "tests/engine/task_engine.h"
+
+namespace taskcell::test {
+
+constinit const std::string_view kTaskEngine = "docker";
+
+}  // namespace taskcell::test
