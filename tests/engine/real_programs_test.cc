@@ -1,5 +1,5 @@
 // The real claude and codex (and our own loop) at work in a real cell, through `taskcell run`, with
-// a provider on loopback that speaks TLS and makes them use their file tools. Compiled once for
+// a provider on loopback that speaks TLS and makes them use their file tools. Runs on
 // each engine.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// `taskcell script` and `taskcell mcp` from end to end: a real engine and real cells. Compiled once
-// for each engine.
+// `taskcell script` and `taskcell mcp` from end to end: a real engine and real cells. Runs on
+// each engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

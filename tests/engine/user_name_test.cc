@@ -1,4 +1,4 @@
-// The names of a cell's user and group, which git, npm and ssh ask for (getpwuid). Compiled for
+// The names of a cell's user and group, which git, npm and ssh ask for (getpwuid). Runs on
 // each engine.
 #include <gtest/gtest.h>
 

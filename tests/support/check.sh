@@ -40,7 +40,7 @@ run_tests() {
 }
 
 step_lint() {
-  build dev lint_programs && run_tests build/dev -L '^lint$'
+  build release lint_programs && run_tests build/release -L '^lint$'
 }
 
 step_asan_ubsan() {
