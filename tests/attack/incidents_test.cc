@@ -268,7 +268,7 @@ class LeakTest : public IncidentTest {
     options.in_child = [directory] {
       struct rlimit limit = {};
       if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(90);
-      limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, kLast + 1);
+      limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, kLast + 64);  // with room for its own
       if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(91);
       int root = ::open("/", O_RDONLY | O_DIRECTORY);  // NOLINT(android-cloexec-open): the leak
       for (int fd = kFirst; fd <= kLast; ++fd) {

@@ -13,7 +13,7 @@ import places
 LAUNCH = places.PROGRAMS + "/taskcell-launch"
 PROBE = places.PROGRAMS + "/taskcell-probe"
 PROBE_TRIES = 4
-TOO_BUSY = "no whole answer within"  # of an engine, in emulation
+TOO_BUSY = ("no whole answer within", "said nothing in time")  # of an engine and of a cell, in emulation
 UNENFORCED = "resource_limits_unenforced"
 LIMITS = ["--memory", "64M", "--pids", "16", "--cpus", "0.5"]
 TIMEOUT_S = 600
