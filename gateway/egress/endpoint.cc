@@ -93,8 +93,7 @@ std::vector<Place> Places(const Route& route) {
     case WireApi::kOpenAiResponses:
       return {{"POST", "/v1/responses", "/responses"}};
     case WireApi::kOpenAiChat:
-      return {{"POST", "/v1/chat/completions", "/chat/completions"},
-              {"POST", route.upstream.prefix + "/chat/completions", "/chat/completions"}};
+      return {{"POST", "/v1/chat/completions", "/chat/completions"}};
   }
   return {};
 }

@@ -227,7 +227,8 @@ TEST_F(LoopTrapsTest, AProviderThatIsNoneIsUnavailableAndOneThatEchoesTheCredent
       {"both-framings", "no_reply"},
       {"header-flood", "provider_unavailable"},
       {"redirect", "provider_unavailable"},
-      {"echo-body", "transport_failed"}};
+      {"echo-body", "transport_failed"},
+      {"echo-header", "transport_failed"}};
   for (const auto& [mode, code] : modes) {
     SCOPED_TRACE(mode);
     Expect(RunAt(provider.Url(Text("/mode/", mode, "/v1"))), {code});

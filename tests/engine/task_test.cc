@@ -199,7 +199,8 @@ TEST_F(TaskTest, ProviderFailuresHaveTheirCodes) {
            {"402", "rate_limited"},
            {"500", "provider_unavailable"},
            {"garbage", "provider_unavailable"},
-           {"echo-body", "transport_failed"}}) {
+           {"echo-body", "transport_failed"},
+           {"echo-header", "transport_failed"}}) {
     fs::remove(path_ + "/home/taskcell.db");  // the account is not to be held to the last mode
     Outcome run = RunTask(provider.Url("/mode/" + mode + "/v1"), {"--json"});
     EXPECT_EQ(run.status, 1) << mode << run.err;
@@ -426,7 +427,8 @@ TEST_F(TaskTest, RefusalWritesOneAuditLineAndNothingElse) {
   EXPECT_EQ(run.out, "");
   EXPECT_NE(run.err.find("no_account: Task sandbox unavailable (no_account): "), std::string::npos)
       << run.err;
-  EXPECT_FALSE(fs::exists(path_ + "/home/sandbox"));
+  for (const char* name : {"sandbox", "receipts.jsonl"})
+    EXPECT_FALSE(fs::exists(path_ + "/home/" + name)) << name;
   const Json line = Json::parse(ReadText(path_ + "/home/security_audit.jsonl"));
   EXPECT_EQ(line["event_type"], "task_sandbox_unavailable");
   EXPECT_EQ(line["details"]["reason"], "no_account");

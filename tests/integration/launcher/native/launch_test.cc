@@ -231,6 +231,20 @@ TEST_F(NativeLaunchTest, TmpfsSizesHold) {
   EXPECT_EQ(Python(kFill, {"--tmpfs=/workspace:4M"}).out, "fits\n");
 }
 
+TEST_F(NativeLaunchTest, WhatIsInATmpfsCountsAsTheCellsMemory) {
+  const std::vector<std::string> fill = {
+      "--tmpfs=/workspace:200M", "--", "/bin/sh", "-c",
+      "/usr/bin/python3 -c 'open(\"/workspace/f\",\"wb\").write(b\"x\"*(1<<20)*120)'; echo after "
+      "$?"};
+  auto run = [&](const std::string& memory) {
+    std::vector<std::string> words = {memory};
+    words.insert(words.end(), fill.begin(), fill.end());
+    return Launch(words);
+  };
+  EXPECT_EQ(run("--memory=300M").out, "after 0\n") << "control: the file and what writes it";
+  EXPECT_EQ(run("--memory=140M").out, "after 137\n");
+}
+
 TEST_F(NativeLaunchTest, ProgramsUnpackedInTmpAndWorkspaceRunAndInAPlainTmpfsDoNot) {
   Outcome ran =
       Launch({"--tmpfs=/plain:1M", "--", "/bin/sh", "-c",

@@ -187,6 +187,16 @@ TEST_F(AccountsTest, OauthTokenMustNotBePlaintext) {
   EXPECT_EQ(FittingAccounts(accounts, codex).error().code, "no_account");
 }
 
+TEST_F(AccountsTest, ALoginInTheHostsKeychainAloneIsNoAccountAndThatIsSaid) {
+  const std::vector<Account> accounts =
+      Load("[[accounts]]\nid = \"me\"\ntype = \"oauth\"\n", {}).value();
+  const Result<std::vector<Account>> fitting = FittingAccounts(accounts, Claude());
+  ASSERT_FALSE(fitting.ok());
+  EXPECT_EQ(fitting.error().code, "no_account");
+  for (const char* said : {"host keychain cannot enter the container", "claude setup-token"})
+    EXPECT_NE(fitting.error().text.find(said), std::string::npos) << fitting.error().text;
+}
+
 // What cannot be read as a time is no promise that the token lasts.
 TEST_F(AccountsTest, AnExpiryOfAnotherTypeMakesTheAccountUnusableByName) {
   const Environment environment = {{"TOKEN", "sk-ant-oat01-x"}};

@@ -227,6 +227,32 @@ TEST_F(SweepTest, DirectoriesThatAreOldAndNobodysGo) {
     EXPECT_TRUE(HasDirectory(kept)) << kept;
 }
 
+TEST_F(SweepTest, HalfAnExportOfARunThatIsOverGoesAndNothingElseBesideIt) {
+  auto part = [&](const std::string& run) { return path_ + "/exports/." + run + ".part"; };
+  for (char digit : std::string("12")) {
+    fs::create_directories(part(RunId(digit)));
+    std::ofstream(part(RunId(digit)) + "/half") << "half";
+  }
+  const std::string whole = path_ + "/exports/" + RunId('3');
+  fs::create_directories(whole);
+  fs::create_directories(path_ + "/exports/.mine.part");
+  Directory(RunId('4'), 10000);
+  fs::create_directories(part(RunId('4')));
+  UniqueFd held = sys::Open(path_ + "/sandbox/runs/" + RunId('4'), O_RDONLY).value();
+  ASSERT_TRUE(sys::Lock(held.get(), LOCK_EX).ok());
+  for (const std::string& path :
+       {part(RunId('1')), part(RunId('4')), whole, path_ + "/exports/.mine.part"})
+    Touch(path, kSweepGraceS + 1);
+  Touch(part(RunId('2')), kSweepGraceS);
+  EXPECT_EQ(Run(true).expired, Ids{"half an export of run " + RunId('1')});
+  EXPECT_TRUE(fs::exists(part(RunId('1')) + "/half")) << "a dry run";
+  EXPECT_EQ(Run().expired, Ids{"half an export of run " + RunId('1')});
+  EXPECT_FALSE(fs::exists(part(RunId('1'))));
+  for (const std::string& kept :
+       {part(RunId('2')), part(RunId('4')), whole, path_ + "/exports/.mine.part"})
+    EXPECT_TRUE(fs::exists(kept)) << kept;
+}
+
 // As after the clock was set forward: whoever runs it ends it in time.
 TEST_F(SweepTest, AContainerPastItsDeadlineWhoseRunIsHeldStays) {
   const std::string long_ago = std::to_string(kNow - kSweepGraceS - 1);
