@@ -93,6 +93,25 @@ TEST(ReportTest, TheOutcomeIsOneJsonLine) {
       "\n");
 }
 
+TEST(ReportTest, AProgramThatDidNotStartHasItsStageAndText) {
+  Outcome outcome;
+  outcome.refusal = cell::Refusal{"exec", ENOENT, "no \"p\""};
+  const std::string report = ReportOutcome({}, {}, outcome);
+  const std::string end =
+      R"("status":127,"exit":null,"signal":null,"timed_out":false,"output_exceeded":false,)"
+      R"("not_started":{"stage":"exec","text":"no \"p\""},"oom_kills":0,)";
+  EXPECT_TRUE(report.starts_with(R"({"run_id":"",)" + end)) << report;
+}
+
+TEST(ReportTest, ALaunchThatFailedHasKindCodeAndText) {
+  Error error(Kind::kDenied, "not \"yours\"", EACCES);
+  EXPECT_EQ(ReportError(error),
+            R"({"status":125,"error":{"kind":"denied","code":"","text":"not \"yours\""}})"
+            "\n");
+  error.code = "resource_limits_unenforced";
+  EXPECT_THAT(ReportError(error), HasSubstr(R"("code":"resource_limits_unenforced")"));
+}
+
 TEST(ExitStatusTest, TheDocumentedNumbers) {
   Outcome outcome;
   outcome.exit.code = 7;
