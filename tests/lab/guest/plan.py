@@ -84,6 +84,10 @@ _ALSO_WITH_BUSYBOX = ":".join([
 _ON_HOSTS_ONLY = "OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker:RealToolsTest.NpmPacksAndInstallsAProgram:" \
                  "NativeLaunchTest.UserNamespacesThatAreUsedUpAreNamedBeforeLimits"
 
+# What no cgroup mode has a part in, minutes in emulation: on hosts, and in one boot that is not part of every run.
+_WHATEVER_THE_CGROUPS = "ManyCellsTest.*:HungSourceTest.*:RealToolsTest.*:StreamsTest.*:SpoiledTerminalTest.*:LaunchTerminalTest.*:" \
+                        "BackgroundJobTest.*:InputsTest.ALauncherThatIsKilled*:InputsTest.WithoutOneOf*"
+
 # Whole launches whose places are attacked, what happened to other runtimes, what leaks, a covered /proc, and whether an attack
 # of taskcell-probe answers the same alone and beside others: that by the user itself, in directories that were handed over.
 _ATTACKED_LAUNCHES = (
@@ -109,7 +113,7 @@ VARIANTS = {
         programs=_EVERYWHERE + _BRIEFLY_ON_EACH_FILE_SYSTEM + (
             Program("integration_launcher_cgroup", ("scope", "alice"), _WITHOUT_ROOT),
             Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
-            Program("integration_launcher_native", filter="-" + _ALSO_WITH_BUSYBOX + ":" + _ON_HOSTS_ONLY),
+            Program("integration_launcher_native", filter=":".join(["-" + _ALSO_WITH_BUSYBOX, _ON_HOSTS_ONLY, _WHATEVER_THE_CGROUPS])),
             Program("degraded_native", filter="*CloneIntoCgroup*:*/LackTest.*Clone3*:*Openat2*"),
             Program("attack_weak_cell", ("handed", "taskcell-test"), "LiftedLimitsTest.*"),
             Program("attack_weak_cell", ("handed_bare", "taskcell-test"), "LiftedLimitsTest.*"),
@@ -121,7 +125,7 @@ VARIANTS = {
     "package": Variant("unified", checks=("test_package.InstalledPackage", "test_package.OperatedPackage")),
     "probe": Variant(
         "unified",
-        programs=(_PROBE,),
+        programs=(_PROBE, Program("integration_launcher_native", filter=_WHATEVER_THE_CGROUPS + "-" + _ON_HOSTS_ONLY)),
         checks=("test_attack.EngineAttacks", "test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
                 "test_probe.UnifiedDelegate", "test_weight.BusyDisk", "test_engines.ProbedEngines", "test_clean.Clean",
                 "test_clean.ContainerClean")),
