@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every test that tests/README.md and taskcell-security(7) name exists, and no row of the former is without one;
-taskcell-gateway(8) has what differs from the guide, row by row as the former has it.
+taskcell-gateway(8) has what differs from the guide, row by row as the former has it;
+taskcell(1) has each code and audit event of the sources, and no other.
 
 usage: guide.py ROOT [--write]     --write: puts that table into the manual
 """
@@ -20,6 +21,16 @@ PROVEN = (".Ss What is a boundary", ".Ss What is not a boundary")
 DIFFERS = "| the guide says | here | why |"
 SECTION = re.compile(r"^\.Sh DIFFERENCES FROM THE GUIDE\n.*?(?=^\.Sh )", re.M | re.S)
 NAMED_TESTS = re.compile(r" \((?:\w+Test\.\w+(?:, )?)+\)")
+# How the sources write a code that somebody is told, and an audit event, and how taskcell(1) lists them.
+CODE = re.compile(r'(?:\b(?:Coded|[Ff]ail|NotRun)\(|\bRefusal\(\w+, |\bcode = )\s*"([a-z_]+)"')
+CONSTANT = re.compile(r'\bconstexpr std::string_view (k\w+) = "([a-z_]+)"')
+CODED_CONSTANT = re.compile(r"\b(?:Coded|NotRun)\(\s*(k\w+)")
+# By file: what else there is a code.
+CODE_TABLES = {"task/answer.cc": re.compile(r'(?:\bcode == |[{,]\s*)"([a-z_]+)"'),
+               "script/refusal.cc": re.compile(r'return "([a-z_]+)"')}
+# What looks like one there is a reason of an event, a word of a receipt, or told to the launcher's own user.
+NO_CODES = ("gateway/sweep", "gateway/egress", "launcher/native", "launcher/cell", "probe/attack")
+EVENT = re.compile(r'"((?:task|script)_sandbox_[a-z_]+)"')
 SEPARATOR = re.compile(r"^[-| ]+$")
 
 
@@ -77,7 +88,52 @@ def section_of(rows):
     return "\n".join(lines + [".El", ""])
 
 
+def codes_in(sources):
+    """The codes of sources by their names, and the audit events."""
+    events = {event for text in sources.values() for event in EVENT.findall(text)}
+    sources = {name: text for name, text in sources.items() if not name.startswith(NO_CODES)}
+    whole = "\n".join(sources.values())
+    coded = set(CODED_CONSTANT.findall(whole))
+    codes = {value for name, value in CONSTANT.findall(whole) if name in coded}
+    for name, text in sources.items():
+        codes |= set(CODE.findall(text))
+        for end, table in CODE_TABLES.items():
+            if name.endswith(end):
+                codes |= set(table.findall(text))
+    return codes, events
+
+
+def listed_in(manual, section):
+    """The items of a section's lists."""
+    found = re.search(rf"^\.Sh {section}\n(.*?)(?=^\.Sh )", manual, re.M | re.S)
+    items = re.findall(r"^\.It Li (.*)$", found.group(1), re.M) if found else []
+    return {name for item in items for name in item.split(" , ")}
+
+
+def unlisted(sources, manual):
+    """What is not the same in the sources and in taskcell(1)."""
+    codes, events = codes_in(sources)
+    for section, there in (("CODES", codes), ("AUDIT EVENTS", events)):
+        listed = listed_in(manual, section)
+        yield from (f"{section}: {name} is missing" for name in sorted(there - listed))
+        yield from (f"{section}: no source has {name}" for name in sorted(listed - there))
+
+
+def read_sources(root):
+    sources = {}
+    for top in ("gateway", "launcher", "probe"):
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for path in (os.path.join(folder, name) for name in names if name.endswith((".cc", ".h"))):
+                with open(path, encoding="utf-8") as source:
+                    sources[os.path.relpath(path, root)] = source.read()
+    return sources
+
+
 def self_test():
+    sources = {"a.cc": 'constexpr std::string_view kX = "x_y";\nreturn e.Coded(kX); Fail("f", "no");\nx = "task_sandbox_z"',
+               "gateway/sweep/s.cc": 'Fail("reason")'}
+    manual = ".Sh CODES\n.It Li x_y\n.It Li old\n.Sh AUDIT EVENTS\n.It Li task_sandbox_z\n.Sh END\n"
+    assert list(unlisted(sources, manual)) == ["CODES: f is missing", "CODES: no source has old"]
     rows = rows_of("| the guide says | here | why |\n|---|---|---|\n| a `b` | \"c\" (ATest.B, CTest.D) | e |", DIFFERS)
     assert section_of(rows).split("\n")[4:7] == ['.It "a \\(oqb\\(cq"', "Here: \\(dqc\\(dq.", "Why: e."], section_of(rows)
     text = "| a | b |\n|---|---|\n| one | S.T lab:test_x |\n| two | S.U |\n| three |  |\n\n| other | x |"
@@ -125,8 +181,12 @@ def main():
     strangers = [test for test in named if test not in known]
     for test in strangers:
         print("man/taskcell-security.7: no such test " + test)
+    with open(os.path.join(root, "man", "taskcell.1"), encoding="utf-8") as manual:
+        uneven = list(unlisted(read_sources(root), manual.read()))
+    for line in uneven:
+        print("man/taskcell.1: " + line)
     print(f"{sum(map(len, tables))} sentences, {len(known)} tests, {len(found)} breaches")
-    return 0 if all(tables) and named and not found and not strangers and not bare and is_same else 1
+    return 0 if all(tables) and named and not found and not strangers and not bare and not uneven and is_same else 1
 
 
 if __name__ == "__main__":
