@@ -57,9 +57,9 @@ struct Verdict {
   std::string detail;                // for the operator: may quote the program
 };
 
-// Weighs the evidence. The order is the reference's: transport, tool violation, rate limit,
-// overflow, refused set-up, authentication, step limit, time-out, stopped, reply or none; where
-// there is none and the evidence supports it, provider_unavailable, out_of_memory or pids_limit
+// Weighs the evidence, in this order: tool violation, transport, overflow, refused set-up, step
+// limit, stopped, time-out, reply, rate limit, spent budget, authentication, no reply; where there
+// is none and the evidence supports it, provider_unavailable, out_of_memory or pids_limit
 // instead of no_reply. A program that is not there, or is too old for
 // its command line, is invalid_config. What the program prints can be forged by a tool, so an
 // outcome that blames the provider needs the broker's word, and a reply needs at least one answer
