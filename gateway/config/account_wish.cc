@@ -32,6 +32,7 @@ std::string Accepted(const AccountWish& wish) {
   if (wish.family == "codex" && wish.document)
     return "an OpenAI API key, or an OAuth account whose secret is a Codex auth.json";
   if (wish.family == "codex") return "an OpenAI API key";
+  if (wish.family == "grok") return "an xAI API key";
   if (wish.family == "antigravity") return "a Gemini API key";
   return Text("an API key account of provider `", Printable(wish.provider), "`");
 }

@@ -1,6 +1,7 @@
 #include "gateway/task/account_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -107,12 +108,25 @@ Result<std::vector<Account>> OrderAccounts(const std::vector<Account>& fitting,
   return order;
 }
 
+namespace {
+
+// The provider refused for a rate limit or quota and answered nothing, and the run was ended before
+// that could be its verdict.
+bool EndedWhileRefused(const EgressTotals& totals, std::string_view code) {
+  constexpr std::array<std::string_view, 4> kEnds = {"timeout", "stopped", "step_limit",
+                                                     "output_overflow"};
+  return totals.model_calls == 0 && (totals.rate_limited > 0 || totals.billing > 0) &&
+         std::find(kEnds.begin(), kEnds.end(), code) != kEnds.end();
+}
+
+}  // namespace
+
 AccountLesson LearnAboutAccount(const Evidence& evidence, std::string_view code) {
   const EgressTotals& totals = evidence.egress.totals;
   AccountLesson lesson;
   if (code == "auth_failed") {
     lesson.outcome = AccountOutcome::kAuthFailed;
-  } else if (code == "rate_limited") {
+  } else if (code == "rate_limited" || EndedWhileRefused(totals, code)) {
     lesson.outcome = totals.billing > 0 ? AccountOutcome::kBilling : AccountOutcome::kRateLimited;
     lesson.retry_after_s = totals.retry_after_seconds;
   } else if (totals.model_calls > 0 || (IsStreamEvidence(evidence) && code.empty())) {

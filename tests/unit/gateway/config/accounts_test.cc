@@ -197,6 +197,29 @@ TEST_F(AccountsTest, ALoginInTheHostsKeychainAloneIsNoAccountAndThatIsSaid) {
     EXPECT_NE(fitting.error().text.find(said), std::string::npos) << fitting.error().text;
 }
 
+TEST_F(AccountsTest, WithoutOneTheErrorSaysWhatTheRuntimeTakes) {
+  struct Row {
+    AccountWish wish;
+    const char* takes;
+  };
+  for (const Row& row :
+       {Row{{"claude", "anthropic", true, {}}, "an Anthropic API key, or an OAuth account with"},
+        Row{{"codex", "openai", false, {}}, "an OpenAI API key"},
+        Row{{"codex", "openai", false, {}, true},
+            "an OpenAI API key, or an OAuth account whose secret is a Codex auth.json"},
+        Row{{"antigravity", "gemini", false, {}}, "a Gemini API key"},
+        Row{{"grok", "xai", false, {}}, "an xAI API key"},
+        Row{{"openai-compat", "groq", false, {}}, "an API key account of provider `groq`"}}) {
+    const Result<std::vector<Account>> none = FittingAccounts({}, row.wish);
+    ASSERT_FALSE(none.ok()) << row.wish.family;
+    EXPECT_EQ(none.error().code, "no_account");
+    EXPECT_EQ(none.error().text.find(Text("no account can run `", row.wish.family,
+                                          "` inside the sandbox; it needs ", row.takes)),
+              0U)
+        << none.error().text;
+  }
+}
+
 // What cannot be read as a time is no promise that the token lasts.
 TEST_F(AccountsTest, AnExpiryOfAnotherTypeMakesTheAccountUnusableByName) {
   const Environment environment = {{"TOKEN", "sk-ant-oat01-x"}};

@@ -142,6 +142,26 @@ TEST(AccountLessonTest, TheBrokersRecordAndNotTheStreamTeaches) {
             AccountOutcome::kError);
 }
 
+TEST(AccountLessonTest, ARateLimitTeachesAlsoWhereTheRunWasEndedWithoutAnAnswer) {
+  auto lesson = [](std::string_view code, uint64_t model_calls, uint64_t billing = 0) {
+    return LearnAboutAccount(With([&](EgressTotals& t) {
+                               t.rate_limited = 1;
+                               t.billing = billing;
+                               t.retry_after_seconds = 9;
+                               t.model_calls = model_calls;
+                             }),
+                             code);
+  };
+  for (std::string_view code : {"timeout", "stopped", "step_limit", "output_overflow"}) {
+    EXPECT_EQ(lesson(code, 0).outcome, AccountOutcome::kRateLimited) << code;
+    EXPECT_EQ(lesson(code, 0).retry_after_s, 9) << code;
+    EXPECT_FALSE(lesson(code, 0).may_try_another) << code;
+    EXPECT_EQ(lesson(code, 0, 1).outcome, AccountOutcome::kBilling) << code;
+    EXPECT_EQ(lesson(code, 1).outcome, AccountOutcome::kSuccess) << code;
+  }
+  EXPECT_FALSE(lesson("tool_violation", 0).outcome.has_value());
+}
+
 TEST(AccountLessonTest, AnotherIsTriedOnlyWhereTheProviderRefusedAndNoToolRan) {
   auto lesson = [](std::string_view code, uint64_t tool_calls) {
     return LearnAboutAccount(With([&](EgressTotals& t) {
