@@ -79,6 +79,23 @@ TEST(AuditEventsTest, ViolationsAndCleanupsStandAsTheGuideSays) {
             "\"details\":{\"count\":1,\"reason\":\"list_invalid\"}}");
 }
 
+TEST(AuditEventsTest, ExportsHaveTheseLines) {
+  const WallClock::time_point time{std::chrono::microseconds{1790928930123456}};
+  EXPECT_EQ(AuditLine({"task_sandbox_exported",
+                       "a1",
+                       "warning",
+                       {{"run_id", "0123"}, {"files", uint64_t{2}}, {"bytes", uint64_t{70}}}},
+                      time),
+            "{\"timestamp\":\"2026-10-02T08:15:30.123456+00:00\",\"event_type\":"
+            "\"task_sandbox_exported\",\"agent_id\":\"a1\",\"severity\":\"warning\",\"details\":"
+            "{\"bytes\":70,\"files\":2,\"run_id\":\"0123\"}}");
+  EXPECT_EQ(
+      AuditLine({"task_sandbox_export_failed", "a1", "warning", {{"run_id", "0123"}}}, time),
+      "{\"timestamp\":\"2026-10-02T08:15:30.123456+00:00\",\"event_type\":"
+      "\"task_sandbox_export_failed\",\"agent_id\":\"a1\",\"severity\":\"warning\",\"details\":"
+      "{\"run_id\":\"0123\"}}");
+}
+
 TEST(GatewayLogTest, AnEventIsOneLineWhateverItQuotes) {
   const WallClock::time_point time{std::chrono::microseconds{1790928930123456}};
   EXPECT_EQ(LogName(time), "gateway.log.2026-10-02");
@@ -110,6 +127,8 @@ TEST_F(EventsTest, EachFailureHasExactlyOneLineInTheLog) {
                                                      "cleanup_failed",
                                                      "tool_violation",
                                                      "rate_limited",
+                                                     "budget_spent",
+                                                     "invalid_input",
                                                      "output_overflow",
                                                      "supervisor_refused",
                                                      "auth_failed",

@@ -124,6 +124,34 @@ TEST_F(LimitsProbeTest, ACancelEndsTheProbeAndTheWaitForAnothersProbeAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
+TEST_F(LimitsProbeTest, OfTwoAtOnceOneMakesACellAndBothPass) {
+  const Home home = OpenHome(path_).value();
+  const SandboxSettings settings = DefaultSandboxSettings();
+  FakeEngine engine(state_);
+  std::atomic<bool> first_makes = false;
+  std::atomic<bool> second_asks = false;
+  auto make = state_.make_cell;
+  state_.make_cell = [&](const cell::CellPlan& plan) {
+    first_makes = true;
+    EXPECT_TRUE(test::WaitFor([&] { return second_asks.load(); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that it meets this one
+    return make(plan);
+  };
+  Status first = Ok();
+  std::thread probing(
+      [&] { first = limits_probe_.Check(home, engine, settings, surroundings_.programs); });
+  EXPECT_TRUE(test::WaitFor([&] { return first_makes.load(); }));
+  std::thread waiting([&] {
+    second_asks = true;
+    Status second = limits_probe_.Check(home, engine, settings, surroundings_.programs);
+    EXPECT_TRUE(second.ok()) << second.error().text;
+  });
+  probing.join();
+  waiting.join();
+  EXPECT_TRUE(first.ok()) << first.error().text;
+  EXPECT_EQ(cells_, 1);
+}
+
 TEST_F(LimitsProbeTest, ARootfulEngineIsNotProbed) {
   state_.rootless = false;
   ExpectRefused("no_account", "an Anthropic API key");

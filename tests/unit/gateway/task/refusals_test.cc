@@ -136,6 +136,22 @@ TEST_F(RefusalsTest, NoEngineIsAskedBeforeTheConfigurationIsRight) {
   }
 }
 
+// Beside the others it has no place in their order: one engine cannot be both.
+TEST_F(RefusalsTest, AnEngineThatIsTooOldHasItsCodeRemedyEventAndExitStatus) {
+  World world;
+  world.faults["reach"] = "engine_unsupported";
+  state_.fault_text = "the engine serves API 1.12 to 1.30; update the engine";
+  const TaskAnswer answer = RunIn(world);
+  EXPECT_EQ(answer.code, "engine_unsupported");
+  EXPECT_EQ(answer.message,
+            "Task sandbox unavailable (engine_unsupported): the engine answers, but cannot be "
+            "used; its API is too old: update the engine");
+  EXPECT_THAT(AuditLog(), HasSubstr("\"reason\":\"engine_unsupported\""));
+  EXPECT_EQ(ExitStatus(answer.code), 3);
+  EXPECT_FALSE(answer.reply.has_value());
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/sandbox"));
+}
+
 // Both hatch values are in the event, and nothing of the engine's words.
 TEST_F(RefusalsTest, TheReplyAndTheEventQuoteNoEngine) {
   World world;

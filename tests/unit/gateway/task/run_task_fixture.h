@@ -31,6 +31,7 @@ struct FakeState {
   std::string fail_at;
   std::string_view code;
   std::map<std::string, std::string_view> faults;  // more of both: where, and the code
+  std::string fault_text = "told to fail";
   std::optional<cell::CellPlan> plan;
   bool snapshot_was_there = false;
   std::optional<Error> make_error;
@@ -77,9 +78,9 @@ class FakeEngine : public probe::CellEngine {
     if (state_.slow) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     auto fault = state_.faults.find(name);
     if (fault != state_.faults.end())
-      return Error(Kind::kSystem, "told to fail").Coded(fault->second);
+      return Error(Kind::kSystem, state_.fault_text).Coded(fault->second);
     if (name != state_.fail_at) return Ok();
-    return Error(Kind::kSystem, "told to fail").Coded(state_.code);
+    return Error(Kind::kSystem, state_.fault_text).Coded(state_.code);
   }
   FakeState& state_;
 };
