@@ -149,6 +149,18 @@ TEST_F(HostTaskTest, EveryRuntimeWithAProgramRunsOnTheHost) {
   EXPECT_EQ(AuditLog(), "");
 }
 
+// The program's own login would do for it, but nobody said that this one pays.
+TEST_F(HostTaskTest, WithoutAnAccountNothingRunsAndATokenInTheEnvironmentIsOne) {
+  AgentOff();
+  surroundings_.environment.erase("ANTHROPIC_API_KEY");
+  const TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "no_account") << answer.message;
+  EXPECT_FALSE(answer.ran_on_host);
+  EXPECT_FALSE(answer.reply.has_value());
+  surroundings_.environment["CLAUDE_CODE_OAUTH_TOKEN"] = "sk-ant-oat01-test";
+  EXPECT_EQ(Run().reply, "from the host") << "control";
+}
+
 TEST_F(HostTaskTest, RequiringACellRefusesInstead) {
   AgentOff();
   TaskRequest request{path_, "a1", "do it"};
