@@ -96,11 +96,12 @@ void AddProcesses(std::vector<std::string>& traces) {
   }
 }
 
-// The private engine's own mounts, made when it first needs them; those of its containers go with
-// them.
-bool IsOfTheEngineItself(std::string_view mount_point) {
+// The private engine's own mounts, made when it first needs them (those of its containers go with
+// them), and systemd's, of a service that one of its timers starts.
+bool IsOfSomebodyElse(std::string_view mount_point) {
   return mount_point == "/var/lib/taskcell-test/docker" ||
-         mount_point == "/run/taskcell-test/docker-exec/netns/default";
+         mount_point == "/run/taskcell-test/docker-exec/netns/default" ||
+         mount_point.starts_with("/run/credentials/");
 }
 
 void AddMounts(std::vector<std::string>& traces) {
@@ -108,7 +109,7 @@ void AddMounts(std::vector<std::string>& traces) {
   for (std::string_view line : Split(mounts, '\n')) {
     constexpr std::size_t kMountPoint = 4;
     std::vector<std::string_view> words = Words(line);
-    if (words.size() > kMountPoint && !IsOfTheEngineItself(words[kMountPoint]))
+    if (words.size() > kMountPoint && !IsOfSomebodyElse(words[kMountPoint]))
       traces.push_back(Text("mount ", line));
   }
 }
