@@ -43,6 +43,15 @@ bool Before(RotationStrategy strategy, const Candidate& a, const Candidate& b) {
   return false;
 }
 
+// The provider refused for a rate limit or quota and answered nothing, and the run was ended before
+// that could be its verdict.
+bool EndedWhileRefused(const EgressTotals& totals, std::string_view code) {
+  constexpr std::array<std::string_view, 4> kEnds = {"timeout", "stopped", "step_limit",
+                                                     "output_overflow"};
+  return totals.model_calls == 0 && (totals.rate_limited > 0 || totals.billing > 0) &&
+         std::find(kEnds.begin(), kEnds.end(), code) != kEnds.end();
+}
+
 }  // namespace
 
 int64_t SpentBy(std::string_view account, const std::vector<Spending>& spending) {
@@ -107,19 +116,6 @@ Result<std::vector<Account>> OrderAccounts(const std::vector<Account>& fitting,
   }
   return order;
 }
-
-namespace {
-
-// The provider refused for a rate limit or quota and answered nothing, and the run was ended before
-// that could be its verdict.
-bool EndedWhileRefused(const EgressTotals& totals, std::string_view code) {
-  constexpr std::array<std::string_view, 4> kEnds = {"timeout", "stopped", "step_limit",
-                                                     "output_overflow"};
-  return totals.model_calls == 0 && (totals.rate_limited > 0 || totals.billing > 0) &&
-         std::find(kEnds.begin(), kEnds.end(), code) != kEnds.end();
-}
-
-}  // namespace
 
 AccountLesson LearnAboutAccount(const Evidence& evidence, std::string_view code) {
   const EgressTotals& totals = evidence.egress.totals;

@@ -82,8 +82,8 @@ _ALSO_WITH_BUSYBOX = ":".join([
 
 # A guest has no sources and no npm, its kernel gives a namespace back some time after its last process, and where it is
 # emulated two hundred cells at once do not all answer in time.
-_ON_HOSTS_ONLY = "ManyCellsTest.*:OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker:RealToolsTest.NpmPacksAndInstallsAProgram:" \
-                 "NativeLaunchTest.UserNamespacesThatAreUsedUpAreNamedBeforeLimits"
+_ON_HOSTS_ONLY = "ManyCellsTest.*:OwnFilterTest.TheDefaultProfileGivenAsOnesOwnIsNoWeaker:" \
+                 "RealToolsTest.NpmPacksAndInstallsAProgram:NativeLaunchTest.UserNamespacesThatAreUsedUpAreNamedBeforeLimits"
 
 # What no cgroup mode has a part in, minutes in emulation: on hosts, and in one boot that is not part of every run.
 _WHATEVER_THE_CGROUPS = "HungSourceTest.*:RealToolsTest.*:StreamsTest.*:SpoiledTerminalTest.*:LaunchTerminalTest.*:" \
@@ -114,7 +114,8 @@ VARIANTS = {
         programs=_EVERYWHERE + _BRIEFLY_ON_EACH_FILE_SYSTEM + (
             Program("integration_launcher_cgroup", ("scope", "alice"), _WITHOUT_ROOT),
             Program("integration_launcher_cgroup", ("unit", "alice", "Delegate=yes"), _WITHOUT_ROOT),
-            Program("integration_launcher_native", filter=":".join(["-" + _ALSO_WITH_BUSYBOX, _ON_HOSTS_ONLY, _WHATEVER_THE_CGROUPS])),
+            Program("integration_launcher_native",
+                    filter=":".join(["-" + _ALSO_WITH_BUSYBOX, _ON_HOSTS_ONLY, _WHATEVER_THE_CGROUPS])),
             Program("degraded_native", filter="*CloneIntoCgroup*:*/LackTest.*Clone3*:*Openat2*"),
             Program("attack_weak_cell", ("handed", "taskcell-test"), "LiftedLimitsTest.*"),
             Program("attack_weak_cell", ("handed_bare", "taskcell-test"), "LiftedLimitsTest.*"),

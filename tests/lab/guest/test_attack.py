@@ -9,7 +9,7 @@ import time
 
 import places
 import test_engines
-from case import PROBE, PROBE_TRIES, TOO_BUSY, Case
+from case import PROBE, PROBE_TRIES, Case, was_too_busy
 
 MODULES = ("loop", "fuse", "tun", "dm_mod", "overlay", "af_alg", "vsock_loopback")
 SUITE_S = 1200
@@ -68,7 +68,7 @@ class Attacked(Case):
         started = time.monotonic()
         for _ in range(PROBE_TRIES):
             ran = self.run_in(place, PROBE, "attack", "--json", "--engine", engine, *topics, timeout=SUITE_S)
-            if not any(text in ran.stdout for text in TOO_BUSY):
+            if not was_too_busy(ran.stdout):
                 break
         self.assertTrue(ran.stdout.startswith("{"), ran.stderr)
         print(f"lab: attacks on {engine} {' '.join(topics)}: {time.monotonic() - started:.1f} s")

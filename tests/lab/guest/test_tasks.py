@@ -17,7 +17,7 @@ import time
 
 import places
 import test_engines
-from case import PROBE_TRIES, TOO_BUSY
+from case import PROBE_TRIES, was_too_busy
 
 TASKCELL = places.PROGRAMS + "/taskcell"
 KEY = "sk-lab-0123456789abcdef"
@@ -98,7 +98,7 @@ class Tasks(test_engines.Engines):
         for _ in range(PROBE_TRIES):
             ran = self.run_in(self.client(url, *words), "--home", str(home), "--json", **options)
             self.assertTrue(ran.stdout.startswith("{"), f"status {ran.returncode} {ran.stdout} {ran.stderr}")
-            if not any(text in ran.stdout for text in TOO_BUSY):
+            if not was_too_busy(ran.stdout):
                 break
         return json.loads(ran.stdout)
 
