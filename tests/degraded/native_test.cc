@@ -21,6 +21,7 @@
 #include "tests/support/launch.h"
 #include "tests/support/on_terminal.h"
 #include "tests/support/syscall_faults.h"
+#include "tests/support/whole_proc_refused.h"
 
 namespace taskcell::test {
 namespace {
@@ -254,6 +255,40 @@ TEST_F(DegradedNativeTest, WithoutOneOfTheNewerMountCallsTheOldOneServes) {
       EXPECT_EQ(ran.status, 0) << number << ": " << ran.err;
       EXPECT_EQ(ran.out, "ran\n");
     }
+  }
+}
+
+// Asked for or not, and by whichever calls: the same cell, of which the report says what it lacks.
+TEST_F(DegradedNativeTest, WhereAWholeProcIsRefusedTheCellHasTheProcessesPartAndSaysSo) {
+  const std::string report = scratch_ + "/report.json";
+  const std::string show =
+      "ls /proc | grep -v '^[0-9]' | tr '\n' ' '; grep -c 'proc.*subset=pid' /proc/self/mountinfo; "
+      "test -e /proc/1 || echo hidden";
+  auto run = [&](const char* choice, const RunOptions& options) {
+    Outcome ran = Launch({choice, "--report=" + report, "--", "/bin/sh", "-c", show}, options);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.out;
+  };
+  EXPECT_THAT(run("--proc=full", {}), HasSubstr("meminfo"));  // control
+  EXPECT_THAT(ReadText(report), HasSubstr(R"("proc":"full")"));
+  struct Row {
+    const char* choice;
+    bool newer_calls;
+    int refused;
+  };
+  for (const Row& row :
+       {Row{"--proc=full", true, 1}, Row{"--proc=full", false, 1}, Row{"--proc=pids", true, 0}}) {
+    SCOPED_TRACE(Text(row.choice, row.newer_calls ? "" : " by mount(2)"));
+    WholeProcRefused kernel;
+    RunOptions options;
+    options.in_child = [&kernel, &row] {
+      std::vector<SyscallFault> faults;
+      for (long number : kMountCalls) faults.push_back({static_cast<int>(number), ENOSYS});
+      if (!kernel.Install() || (!row.newer_calls && !InstallFaults(faults))) ::_exit(90);
+    };
+    EXPECT_EQ(run(row.choice, options), "self thread-self 1\nhidden\n");
+    EXPECT_THAT(ReadText(report), HasSubstr(R"("proc":"subset")"));
+    EXPECT_EQ(kernel.refused(), row.refused);
   }
 }
 

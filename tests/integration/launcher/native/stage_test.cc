@@ -1,11 +1,14 @@
 // Every stage of the cell's set-up is made to fail, and must say so by name.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <linux/sockios.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
 
+#include "tests/support/hung_files.h"
 #include "tests/support/launch.h"
 #include "tests/support/syscall_faults.h"
 
@@ -84,24 +87,39 @@ TEST_F(StageTest, IdMapsThatTheKernelRefusesAreNamed) {
   EXPECT_THAT(ran.err, HasSubstr("id maps"));
 }
 
+// A container's masks. A kernel that gives the processes part nevertheless is asked for it.
 TEST_F(StageTest, ACoveredProcIsExplained) {
-  // A container's masks. Kernels that give the processes part nevertheless run the cell, and say
-  // so.
-  std::string report = scratch_ + "/report.json";
-  Outcome ran =
-      test::Run({"/usr/bin/unshare", "-m", "/bin/sh", "-c",
-                 "mount --bind /dev/null /proc/version && exec setpriv --reuid=" + user_->name +
-                     " --regid=" + std::to_string(user_->gid) + " --clear-groups \"$@\"",
-                 "sh", Program("taskcell-launch"), "--report=" + report, "--", "/bin/true"});
-  std::ifstream file(report);
-  std::string told{std::istreambuf_iterator<char>(file), {}};
-  if (ran.status == 0) {
-    EXPECT_THAT(told, HasSubstr(R"("proc":"subset")"));
-    return;
+  RunOptions covered;
+  covered.in_child = [user = *user_] {
+    if (!EnterOwnMounts() || ::mount("/dev/null", "/proc/version", nullptr, MS_BIND, nullptr) != 0)
+      ::_exit(90);
+    EnterDelegatedCgroup(user.uid);
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+        ::setresuid(user.uid, user.uid, user.uid) != 0)
+      ::_exit(91);
+  };
+  auto gives = [&](const char* options) {
+    return test::Run({"/usr/bin/unshare", "-Urmpf", "/bin/mount", "-t", "proc", "-o", options,
+                      "proc", "/proc"},
+                     covered)
+               .status == 0;
+  };
+  EXPECT_FALSE(gives("rw"));
+  const bool gives_part = gives("subset=pid");
+  for (const char* choice : {"--proc=full", "--proc=pids"}) {
+    SCOPED_TRACE(choice);
+    const std::string report = scratch_ + "/report.json";
+    Outcome ran = test::Run(Command({choice, "--report=" + report, "--", "/bin/true"}), covered);
+    if (gives_part) {
+      EXPECT_EQ(ran.status, 0) << ran.err;
+      EXPECT_THAT(ReadText(report), HasSubstr(R"("proc":"subset")"));
+      continue;
+    }
+    EXPECT_EQ(ran.status, 125);
+    EXPECT_THAT(ran.err, testing::AllOf(HasSubstr("stage 'proc'"), HasSubstr("covered in places"),
+                                        HasSubstr("unmask=ALL")));
+    EXPECT_THAT(ran.err, testing::Not(HasSubstr("seccomp")));
   }
-  EXPECT_EQ(ran.status, 125);
-  EXPECT_THAT(ran.err, testing::AllOf(HasSubstr("stage 'proc'"), HasSubstr("covered")));
-  EXPECT_THAT(ran.err, testing::Not(HasSubstr("seccomp")));
 }
 
 TEST_F(StageTest, AppArmorIsBlamedOnlyWhereItRestricts) {
