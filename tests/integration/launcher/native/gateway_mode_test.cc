@@ -1,16 +1,20 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 
+#include "launcher/base/text.h"
 #include "launcher/cell/cell_plan.h"
 #include "launcher/cell/compare.h"
 #include "launcher/cgroup/observe.h"
@@ -48,6 +52,19 @@ struct Started {
   }
 };
 
+// Root becomes that user. A capability that it keeps, if any, comes along over every exec.
+bool BecomeUser(uid_t uid, gid_t gid, std::optional<uint32_t> kept) {
+  if (::setgroups(0, nullptr) != 0 || ::prctl(PR_SET_KEEPCAPS, kept ? 1 : 0, 0, 0, 0) != 0 ||
+      ::setresgid(gid, gid, gid) != 0 || ::setresuid(uid, uid, uid) != 0)
+    return false;
+  if (!kept) return true;
+  const uint32_t bit = 1U << *kept;
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  const struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{bit, bit, bit}, {}};
+  return ::syscall(SYS_capset, &header, sets) == 0 &&
+         ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, *kept, 0, 0) == 0;
+}
+
 class GatewayModeTest : public LaunchTest {
  protected:
   cell::CellPlan Plan() const {
@@ -62,7 +79,8 @@ class GatewayModeTest : public LaunchTest {
     return plan;
   }
 
-  Started Start(const std::string& plan_bytes, uid_t uid, gid_t gid) {
+  Started Start(const std::string& plan_bytes, uid_t uid, gid_t gid,
+                std::optional<uint32_t> kept = std::nullopt) {
     sys::Pipe plan = sys::MakePipe().value();
     sys::Pipe status = sys::MakePipe().value();
     sys::SocketPair gate = sys::MakePacketPair().value();
@@ -75,8 +93,7 @@ class GatewayModeTest : public LaunchTest {
       bool ready = sys::PlaceDescriptor(plan.read_end.get(), kPlanNumber).ok() &&
                    sys::PlaceDescriptor(gate.second.get(), kGateNumber).ok() &&
                    sys::PlaceDescriptor(status.write_end.get(), kStatusNumber).ok() &&
-                   ::setgroups(0, nullptr) == 0 && ::setresgid(gid, gid, gid) == 0 &&
-                   ::setresuid(uid, uid, uid) == 0;
+                   BecomeUser(uid, gid, kept);
       if (ready) {
         (void)sys::ExecuteDescriptor(program.get(),
                                      {"taskcell-launch", "--plan-fd=10", "--gate-fd=11",
@@ -113,6 +130,22 @@ TEST_F(GatewayModeTest, MakesTheCellOfThePlanAndStaysUntilInitEnds) {
   ASSERT_TRUE(gate.SendDone().ok());
   EXPECT_THAT(started.Line(), testing::StartsWith(R"({"event":"ended")"));
   EXPECT_EQ(started.launcher.Wait().value().status, 0);
+}
+
+TEST_F(GatewayModeTest, AnAmbientCapabilityOfTheCallerIsInNoSetTheCellAttests) {
+  Started started = Start(cell::EncodePlan(Plan()), user_->uid, user_->gid, CAP_NET_RAW);
+  EXPECT_THAT(started.Line(), HasSubstr("made"));
+  const std::string caller = ReadText(Text("/proc/", started.launcher.pid(), "/status"));
+  for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
+    EXPECT_THAT(caller, HasSubstr(Text(set, ":\t0000000000002000"))) << "control";
+  native::GateClient gate(std::move(started.gate));
+  cell::Attestation seen;
+  seen.inside = gate.ReceiveAttestation().value();
+  EXPECT_EQ(seen.inside.capabilities, (std::array<uint64_t, 5>{}));
+  for (const cell::Mismatch& mismatch : cell::Compare(Plan(), cell::Engine::kNative, seen))
+    EXPECT_THAT(mismatch.field, testing::Not(HasSubstr("capabilities")));
+  started.status.Reset();
+  (void)started.launcher.Wait();  // the host guard looks for what is left
 }
 
 TEST_F(GatewayModeTest, DiesWithTheReaderOfItsStatus) {

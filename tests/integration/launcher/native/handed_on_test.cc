@@ -115,6 +115,34 @@ TEST_F(HandedOnTest, TheProgramCannotTakeARealTimePolicy) {
   EXPECT_EQ(LaunchAsRoot({"--", "/usr/bin/python3", "-c", script}, options).out, "refused\n");
 }
 
+// As in a service with AmbientCapabilities=: over every exec they come along.
+TEST_F(HandedOnTest, InheritableAndAmbientCapabilitiesStayOutside) {
+  RunOptions options;
+  options.in_child = [this] { EnterDelegatedCgroup(user_->uid); };
+  auto sets = [&](std::vector<std::string> command) {
+    command.insert(command.begin(),
+                   {"/usr/bin/setpriv", "--reuid=" + user_->name, Text("--regid=", user_->gid),
+                    "--clear-groups", "--inh-caps=+net_raw", "--ambient-caps=+net_raw", "--"});
+    Outcome ran = test::Run(command, options);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    std::vector<uint64_t> found;  // inheritable, permitted, effective, bounding, ambient
+    if (ran.out.empty()) return found;
+    for (std::string_view line : Split(Trim(ran.out), '\n'))
+      found.push_back(std::stoull(std::string(Words(line).back()), nullptr, 16));
+    return found;
+  };
+  const std::vector<std::string> show = {"/bin/grep", "^Cap", "/proc/self/status"};
+  constexpr uint64_t kNetRaw = uint64_t{1} << 13U;
+  const std::vector<uint64_t> outside = sets(show);
+  ASSERT_EQ(outside.size(), 5U);
+  for (std::size_t set : {0U, 1U, 2U, 4U}) EXPECT_EQ(outside[set], kNetRaw) << "control: " << set;
+  for (const char* userns : {"--userns=own", "--userns=prefer-subids"}) {
+    std::vector<std::string> command = Command({userns, "--"});
+    command.insert(command.end(), show.begin(), show.end());
+    EXPECT_EQ(sets(command), (std::vector<uint64_t>{0, 0, 0, 0, 0})) << userns;
+  }
+}
+
 // Every file of this kind that the kernel of this host has, as far as this user's /proc shows it.
 TEST_F(HandedOnTest, TheHostWidePartsOfProcAreCovered) {
   std::set<std::string> there;
