@@ -5,11 +5,15 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include "launcher/base/text.h"
 #include "launcher/base/unique_fd.h"
+#include "launcher/sys/poll.h"
 #include "launcher/sys/process.h"
+#include "launcher/sys/socket.h"
 #include "probe/attack/payloads/call.h"
 #include "probe/attack/payloads/topics.h"
 
@@ -52,6 +56,53 @@ Attempted EnterNamespacesOfInit(const Targets& /*targets*/) {
   if (opened < 0) return Of(opened);
   UniqueFd init(static_cast<int>(opened));
   return Of(Call(SYS_setns, init.get(), CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC));
+}
+
+// What can be opened must not be entered either: what then becomes of it is the outcome.
+Attempted EnterNamespaceOfInit(const Targets& /*targets*/) {
+  Attempted at_open;
+  for (const char* name : {"net", "ipc", "uts", "cgroup", "mnt"}) {
+    const std::string path = Text("/proc/1/ns/", name);
+    int64_t opened = OpenFile(path, O_RDONLY);
+    if (opened >= 0) {
+      UniqueFd ns(static_cast<int>(opened));
+      return Of(Call(SYS_setns, ns.get(), 0), path);
+    }
+    at_open = Of(opened, path);
+  }
+  return at_open;
+}
+
+// A child with a user namespace of its own or, where none can be made, in that of this process,
+// which the kernel would refuse with EINVAL. It hands its file over by `pair`, and stays.
+Result<sys::Child> StartWithUserNamespace(const sys::SocketPair& pair) {
+  Result<sys::Cloned> cloned = sys::CloneProcess(CLONE_NEWUSER);
+  if (!cloned.ok()) cloned = sys::CloneProcess(0);
+  if (!cloned.ok()) return std::move(cloned).error();
+  if (!cloned->in_child) return std::move(cloned->child);
+  UniqueFd ns(static_cast<int>(std::max(OpenFile("/proc/self/ns/user", O_RDONLY), int64_t{-1})));
+  // ignoring: a parent that is gone
+  (void)sys::SendPacket(pair.second.get(), "n", ns.get());
+  while (true) (void)sys::PollAll({}, -1);  // ignoring: a wait only
+}
+
+// By its file in /proc, or by the descriptor that comes over the socket.
+template <bool kPassed>
+Attempted EnterUserNamespace(const Targets& /*targets*/) {
+  Result<sys::SocketPair> pair = sys::MakePacketPair();
+  if (!pair.ok()) return {pair.error().err, pair.error().text};
+  Result<sys::Child> child = StartWithUserNamespace(pair.value());
+  if (!child.ok()) return {child.error().err, child.error().text};
+  char byte = 0;
+  Result<sys::Packet> packet = sys::ReceivePacket(pair->first.get(), {&byte, 1}, true);
+  if (!packet.ok()) return {packet.error().err, packet.error().text};
+  UniqueFd ns = std::move(packet->passed);
+  if (!kPassed) {
+    int64_t opened = OpenFile(Text("/proc/", child->pid(), "/ns/user"), O_RDONLY);
+    if (opened < 0) return Of(opened);
+    ns = UniqueFd(static_cast<int>(opened));
+  }
+  return Of(Call(SYS_setns, ns.get(), CLONE_NEWUSER));
 }
 
 constexpr Control kOutsideRoot = Control::kNamespace;
@@ -129,6 +180,24 @@ constexpr Payload kPayloads[] = {
      kOutsideRoot,
      {EPERM},
      EnterNamespace},
+    {"enter-user-namespace",
+     kTopic,
+     "enter the user namespace of its own child by its file",
+     Control::kUser,
+     {EPERM},
+     EnterUserNamespace<false>},
+    {"enter-passed-namespace",
+     kTopic,
+     "enter a user namespace by a descriptor that came over a socket",
+     Control::kUser,
+     {EPERM},
+     EnterUserNamespace<true>},
+    {"enter-namespace-of-init",
+     kTopic,
+     "enter a namespace of process 1 by its file",
+     kOutsideRoot,
+     {ENOENT, EACCES},
+     EnterNamespaceOfInit},
     {"enter-namespaces-of-init",
      kTopic,
      "enter the namespaces of process 1 by its pidfd",
