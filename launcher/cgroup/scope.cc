@@ -48,7 +48,8 @@ Status EnterOwnScope() {
   if (!own.starts_with("/user.slice/"))
     return Error(Kind::kUnsupported, "this process is in no session of a user's");
   if (own.find(Text("/user@", uid, ".service/")) != own.npos)
-    return Error(Kind::kUnsupported, "what the user's manager has to give is given already");
+    return Error(Kind::kUnsupported,
+                 "this process would leave the unit of that manager that it is in, and its limits");
   std::string bus = TRY(BusPath(uid));
   std::string pid = Text(sys::OwnPid());
   std::string scope = Text("taskcell-", pid, "-", sys::MonotonicUs(), ".scope");

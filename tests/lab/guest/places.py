@@ -8,6 +8,7 @@ import time
 
 LAB = "/lab"  # a checkout without its sources: dev, tests, build/release
 UNIT = "lab-unit.service"
+PLAIN_SLICE = "plain.slice"
 MANAGER_S = 300
 PROGRAMS = "/var/lib/taskcell-test/bin"
 
@@ -33,6 +34,22 @@ def handed_bare(user):
 def scope(user, *properties):
     """As the user, in a scope of its own manager, which is started when it is not there."""
     return _with_manager(user) + _scope(properties or ("Delegate=yes",))
+
+
+def scope_of_no_delegation(user):
+    """The same without Delegate=, as a terminal's, in a slice where no other unit has made the manager turn on cpu."""
+    return scope(user, "Slice=" + PLAIN_SLICE)
+
+
+def scope_from_no_delegation(user):
+    """From there, in a scope of its own."""
+    return scope_of_no_delegation(user) + _scope(("Delegate=yes",))
+
+
+def service(user, *properties):
+    """As the user, in a service of its own manager, in a slice as above."""
+    return _with_manager(user) + ["systemd-run", "-q", "--user", "--wait", "--pipe", "--collect",
+                                  *_options(("Slice=" + PLAIN_SLICE,) + properties)]
 
 
 def manager(user):

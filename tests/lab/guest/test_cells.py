@@ -78,6 +78,17 @@ class UnifiedCells(Case):
     def test_unit_without_delegate(self):
         self.assert_refused(places.unit("alice"), "resource_limits_unenforced", places.UNIT + ".d", "Delegate=yes")
 
+    def test_units_of_the_users_manager_without_delegate(self):
+        # The launcher takes nobody out of a unit, and so out of its limits, by itself.
+        for place in (places.scope_of_no_delegation("alice"), places.service("alice")):
+            refused = self.assert_refused(place, "resource_limits_unenforced", "there is no cpu",
+                                          "systemd-run --user --scope -p Delegate=yes",
+                                          "would leave the unit of that manager that it is in, and its limits")
+            self.assertNotIn("administrator", refused.stderr)
+        # What it was told to do, and what else the user can do.
+        self.assert_limits_hold(places.scope_from_no_delegation("alice"))
+        self.assert_limits_hold(places.service("alice", "Delegate=yes"))
+
     def test_switched_user(self):
         # The manager is asked for a scope, in whosever session the user is.
         self.assert_limits_hold(places.switched("alice"))

@@ -64,6 +64,17 @@ TEST_F(UnifiedHost, ControllerLostBelowTheUserManagerIsTheUsers) {
   EXPECT_THAT(cpu.fix, HasSubstr("systemd-run --user --scope -p Delegate=yes"));
 }
 
+// As long as no unit of its asks for it.
+TEST_F(UnifiedHost, ControllerThatTheUserManagerHandsToNobodyIsTheUsers) {
+  host.Cgroup(kManager, kUser, kAllOn, "memory pids");
+  host.Cgroup(kManager + "/app.slice", kUser, "memory pids", "memory pids");
+  host.Cgroup(kScope, kUser, "memory pids", "", "domain", "4242");
+  Diagnosis cpu = Ask(host, Controller::kCpu);
+  EXPECT_DIAGNOSIS(cpu, "no", "user");
+  EXPECT_EQ(cpu.level, kManager);
+  EXPECT_THAT(cpu.fix, HasSubstr("systemd-run --user --scope -p Delegate=yes"));
+}
+
 TEST_F(UnifiedHost, FirstBreakFromTheRootDecides) {
   host.Cgroup(kSlice, 0, kAllOn, "memory pids");
   host.Cgroup(kManager, kUser, "memory pids", "memory");
