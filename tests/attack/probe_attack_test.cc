@@ -1,5 +1,5 @@
 // taskcell-probe attack as a program: every payload gets through outside, is contained in a cell,
-// and nothing is left. Compiled once for each engine.
+// and nothing is left.
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -14,6 +14,7 @@
 
 #include "launcher/base/text.h"
 #include "probe/attack/payload.h"
+#include "tests/engine/task_engine.h"
 #include "tests/support/hung_files.h"
 #include "tests/support/launch.h"
 
@@ -22,8 +23,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool IsNative() { return std::string_view(ATTACKED_ENGINE) == "native"; }
-
 // Who attacks, and whose ids the cell has natively: a subordinate one, the user's own, or nobody's.
 enum class By : uint8_t { kUser, kOwnIds, kRoot };
 
@@ -31,7 +30,7 @@ class ProbeAttackTest : public LaunchTest {
  protected:
   void SetUp() override {
     LaunchTest::SetUp();
-    if (IsSkipped() || HasFatalFailure() || IsNative()) return;
+    if (IsSkipped() || HasFatalFailure() || !OnDocker()) return;
     std::string socket = DockerSocket();
     TASKCELL_REQUIRE(!socket.empty(), "needs the private engine (tests/support/fixture.sh)");
     engine_ = "unix://" + socket;
@@ -64,7 +63,7 @@ class ProbeAttackTest : public LaunchTest {
     return options;
   }
 
-  std::string engine_ = ATTACKED_ENGINE;
+  std::string engine_{kTaskEngine};
 };
 
 struct Case {
@@ -81,7 +80,7 @@ std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const std::string& topic : topics) {
     cases.push_back({topic, By::kUser});
-    if (!IsNative()) continue;
+    if (OnDocker()) continue;
     cases.push_back({topic, By::kOwnIds});
     cases.push_back({topic, By::kRoot});
   }
@@ -164,7 +163,7 @@ class TopicTest : public ProbeAttackTest, public testing::WithParamInterface<Cas
   static void ExpectRefusedAlike(const Json& row) {
     const attack::Payload* payload = attack::FindPayload(row["attack"].get<std::string>());
     ASSERT_NE(payload, nullptr);
-    if (attack::IsOfRoot(*payload) && !IsNative()) return;  // not tried
+    if (attack::IsOfRoot(*payload) && OnDocker()) return;  // not tried
     bool unlaid = row["outside"]["name"] == "ENOENT" || row["control"] == "group";
     bool missing = unlaid && row["inside"]["name"] == "ENOENT";
     EXPECT_TRUE(missing || attack::IsContained(*payload, row["inside"]["result"]));
@@ -227,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(Each, TopicTest, testing::ValuesIn(Cases()), [](const a
 
 // What the topics above go by: with the option that the attack's cells are made with.
 TEST_F(ProbeAttackTest, WhereNoRangeIsGrantedACellHasItsUsersOwnIds) {
-  if (!IsNative()) return;
+  if (OnDocker()) return;
   const std::string report = scratch_ + "/report";
   const std::vector<std::string> command =
       Command({"--userns=prefer-subids", "--report=" + report, "--", "/bin/true"});
