@@ -158,12 +158,17 @@ class Dispatch {
     if (request_.require_cell) return stay("--require-cell was given");
     if (!request_.inputs.empty()) return stay("there is no /input on the host");
     if (!told.ok()) return stay("the audit log cannot be written");
+    bool is_noted = true;
     auto note_bypass = [&] {
-      return Audit(home_, agent_.config.name, "task_sandbox_bypassed",
-                   {{"reason", refusal.code}, {"runtime", runtime_}});
+      Status noted = Audit(home_, agent_.config.name, "task_sandbox_bypassed",
+                           {{"reason", refusal.code}, {"runtime", runtime_}});
+      is_noted = noted.ok();
+      if (!is_noted) refusal.warnings.push_back(noted.error().text);
+      return noted;
     };
     TaskAnswer answer =
         RunHostTask(home_, agent_, request_, surroundings_, begun_, note_bypass, record_);
+    if (!is_noted) return stay("the audit log cannot be written");
     if (!answer.ran_on_host) return stay(answer.message);
     answer.warnings.push_back(
         Text("the task ran on the host, without isolation, by "

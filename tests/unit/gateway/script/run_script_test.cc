@@ -216,6 +216,36 @@ TEST_F(RunScriptTest, WithoutItsEventsNothingRunsOnTheHost) {
   EXPECT_FALSE(RanOnHost());
 }
 
+TEST_F(RunScriptTest, WithOnlyTheFirstOfItsEventsNothingRunsOnTheHostEither) {
+  Section(Text("pids = 0\n", kOpen));
+  ASSERT_EQ(RunIt().code, "ok");
+  const std::string both = AuditLog();
+  const std::size_t first = both.find('\n') + 1;
+  std::filesystem::remove(path_ + "/ran");
+  auto run = [this](std::size_t room, std::string_view code, int exit_status) {
+    const int status = WithRoomInAuditLog(room, [&] {
+      const ScriptAnswer answer = RunIt();
+      EXPECT_EQ(answer.code, code) << room;
+      EXPECT_EQ(ScriptExitStatus(answer), exit_status) << room;
+      if (exit_status != 0) {
+        EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("audit log: "))) << room;
+        EXPECT_THAT(
+            answer.warnings,
+            testing::Contains(HasSubstr("does not apply: the audit log cannot be written")));
+      }
+      return HasFailure() ? 1 : 0;
+    });
+    EXPECT_EQ(status, 0) << room;
+    EXPECT_EQ(RanOnHost(), exit_status == 0) << room;
+  };
+  run(first - 1, "invalid_config", 125);
+  EXPECT_EQ(Events(), std::vector<std::string>());
+  run(first, "invalid_config", 125);
+  EXPECT_EQ(Events(), std::vector<std::string>{"script_sandbox_unavailable"});
+  run(both.size(), "ok", 0);
+  EXPECT_EQ(Events().size(), 2U) << "control";
+}
+
 TEST_F(RunScriptTest, AProofOfConceptHasNoHatchAndNoEvents) {
   for (const Refusal& refusal : kRefusals) {
     const bool config = std::string_view(refusal.at) == "config";

@@ -184,6 +184,46 @@ TEST_F(HatchTest, WithoutItsAuditLinesTheTaskIsNotRun) {
   EXPECT_FALSE(std::filesystem::exists(path_ + "/ran"));
 }
 
+// The disk has room for none of the two lines, for the first alone, or for both.
+TEST_F(HatchTest, WithOnlyTheFirstOfItsAuditLinesTheTaskIsNotRunEither) {
+  Reset();
+  Agent("a1", "", "false");
+  ASSERT_EQ(Run().code, "ok");
+  const std::string both = AuditLog();
+  const std::size_t first = both.find('\n') + 1;
+  PutProgram("claude", Text("touch ", path_, R"(/ran; echo '{"type":"result","result":"done"}')"));
+  auto run = [this](std::size_t room, std::string_view code, bool on_host) {
+    const int status = WithRoomInAuditLog(room, [&] {
+      const TaskAnswer answer = Run();
+      EXPECT_EQ(answer.code, code) << room;
+      EXPECT_EQ(answer.ran_on_host, on_host) << room;
+      EXPECT_EQ(answer.reply.has_value(), on_host) << room;
+      if (!on_host) {
+        EXPECT_THAT(answer.warnings, testing::Contains(HasSubstr("audit log: "))) << room;
+        EXPECT_THAT(answer.warnings,
+                    testing::Contains(HasSubstr(
+                        "does not apply, the task was not run: the audit log cannot be written")));
+      }
+      return HasFailure() ? 1 : 0;
+    });
+    EXPECT_EQ(status, 0) << room;
+    EXPECT_EQ(std::filesystem::exists(path_ + "/ran"), on_host) << room;
+    EXPECT_EQ(Log().find("WARN task_failed agent=a1 code=network_disabled unavailable=true") !=
+                  std::string::npos,
+              !on_host)
+        << room << Log();
+    std::filesystem::remove_all(path_ + "/logs");
+  };
+  run(first - 1, "network_disabled", false);
+  EXPECT_EQ(Events(), std::vector<std::string>());
+  run(first, "network_disabled", false);
+  EXPECT_EQ(Events(), std::vector<std::string>{kBypass[0]});
+  run(both.size() - 1, "network_disabled", false);
+  EXPECT_EQ(Events(), std::vector<std::string>{kBypass[0]});
+  run(both.size(), "ok", true);
+  EXPECT_EQ(Events(), kBypass) << "control";
+}
+
 TEST_F(HatchTest, RequiringACellKeepsTheHatchShut) {
   Reset();
   Agent("a1", "", "false");

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +58,19 @@ class HostTaskTest : public RunTaskTest {
       types.push_back(log.substr(begin, log.find('"', begin) - begin));
     }
     return types;
+  }
+
+  // Runs `body` in a child whose audit log, larger than any other file of the home, may grow by
+  // `bytes` and no further, as on a full disk. What it returns is the child's exit status.
+  int WithRoomInAuditLog(std::size_t bytes, const std::function<int()>& body) const {
+    constexpr std::size_t kLarge = 4U << 20U;
+    constexpr int kNoLimit = 90;
+    Put("security_audit.jsonl", std::string(kLarge - 1, ' ') + "\n");
+    return test::InChild([&] {
+      const struct rlimit limit = {kLarge + bytes, kLarge + bytes};
+      (void)std::signal(SIGXFSZ, SIG_IGN);
+      return ::setrlimit(RLIMIT_FSIZE, &limit) == 0 ? body() : kNoLimit;
+    });
   }
 };
 
