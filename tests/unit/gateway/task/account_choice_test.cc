@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "gateway/task/renew_payer.h"
+
 namespace taskcell::gateway {
 namespace {
 
@@ -121,6 +123,20 @@ TEST(AccountChoiceTest, WhenAllAreCoolingEachIsNamedWithItsReasonAndItsEnd) {
   EXPECT_NE(none.error().text.find("account `b`"), std::string::npos);
 }
 
+TEST(AccountChoiceTest, OfManyThatWaitFourAreNamed) {
+  std::vector<Account> accounts;
+  std::vector<AccountState> states;
+  for (const char* id : {"a", "b", "c", "d", "e"}) {
+    accounts.push_back(MakeAccount(id));
+    states.push_back(State(id, kNow + 60));
+  }
+  Result<std::vector<Account>> none =
+      OrderAccounts(accounts, {states, {}}, RotationStrategy::kPriority, kNow);
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().text.find("account `d`"), std::string::npos) << none.error().text;
+  EXPECT_EQ(none.error().text.find("account `e`"), std::string::npos) << none.error().text;
+}
+
 Evidence With(const std::function<void(EgressTotals&)>& change) {
   Evidence evidence;
   change(evidence.egress.totals);
@@ -181,6 +197,98 @@ TEST(AccountLessonTest, AnotherIsTriedOnlyWhereTheProviderRefusedAndNoToolRan) {
   EXPECT_EQ(lesson("rate_limited", 0).retry_after_s, 9);
   Evidence billing = With([](EgressTotals& t) { t.billing = 1; });
   EXPECT_EQ(LearnAboutAccount(billing, "rate_limited").outcome, AccountOutcome::kBilling);
+}
+
+// The sums do not tell which came first, the answer or the refusal: the verdict does.
+TEST(AccountLessonTest, BesideAnAnswerTheVerdictTellsWhetherTheRateLimitCounts) {
+  auto lesson = [](std::string_view code, uint64_t billing = 0) {
+    return LearnAboutAccount(With([&](EgressTotals& t) {
+                               t.model_calls = 2;
+                               t.rate_limited = 1;
+                               t.billing = billing;
+                               t.retry_after_seconds = 9;
+                             }),
+                             code);
+  };
+  EXPECT_EQ(lesson("rate_limited").outcome, AccountOutcome::kRateLimited);
+  EXPECT_EQ(lesson("rate_limited").retry_after_s, 9);
+  EXPECT_TRUE(lesson("rate_limited").may_try_another) << "it spoke, but no tool ran";
+  EXPECT_EQ(lesson("rate_limited", 1).outcome, AccountOutcome::kBilling);
+  for (std::string_view code : {"", "timeout", "transport_failed", "tool_violation"}) {
+    EXPECT_EQ(lesson(code).outcome, AccountOutcome::kSuccess) << code;
+    EXPECT_EQ(lesson(code).retry_after_s, 0) << code;
+    EXPECT_FALSE(lesson(code).may_try_another) << code;
+  }
+}
+
+TEST(AccountLessonTest, ARunThatBrokeTeachesNothingOfARateLimit) {
+  for (std::string_view code : {"transport_failed", "result_incomplete", "supervisor_refused",
+                                "invalid_config", "tool_violation"}) {
+    const AccountLesson lesson =
+        LearnAboutAccount(With([](EgressTotals& t) { t.rate_limited = 1; }), code);
+    EXPECT_FALSE(lesson.outcome.has_value()) << code;
+    EXPECT_FALSE(lesson.may_try_another) << code;
+    EXPECT_EQ(LearnAboutAccount(With([](EgressTotals& t) {
+                                  t.rate_limited = 1;
+                                  t.provider_errors = 1;
+                                }),
+                                code)
+                  .outcome,
+              AccountOutcome::kError)
+        << code;
+  }
+}
+
+TEST(AccountLessonTest, ASpentBudgetTeachesNothingAndLetsAnotherPayWhileNoToolRan) {
+  auto lesson = [](uint64_t model_calls, uint64_t tool_calls) {
+    return LearnAboutAccount(With([&](EgressTotals& t) {
+                               t.budget_spent = true;
+                               t.model_calls = model_calls;
+                               t.tool_calls = tool_calls;
+                             }),
+                             "budget_spent");
+  };
+  EXPECT_FALSE(lesson(0, 0).outcome.has_value());
+  EXPECT_TRUE(lesson(0, 0).may_try_another);
+  EXPECT_EQ(lesson(1, 0).outcome, AccountOutcome::kSuccess);
+  EXPECT_TRUE(lesson(1, 0).may_try_another);
+  EXPECT_FALSE(lesson(1, 1).may_try_another);
+}
+
+TEST(AccountLessonTest, WhetherAToolRanTheStreamTellsOnlyWhereNoBrokerReads) {
+  auto lesson = [](std::string_view code, bool used_tool, bool on_host, bool credential_inside) {
+    Evidence evidence;
+    evidence.on_host = on_host;
+    evidence.credential_inside = credential_inside;
+    evidence.run.used_tool = used_tool;
+    return LearnAboutAccount(evidence, code);
+  };
+  for (std::string_view code : {"rate_limited", "auth_failed"}) {
+    EXPECT_TRUE(lesson(code, false, true, false).may_try_another) << code;
+    EXPECT_FALSE(lesson(code, true, true, false).may_try_another) << code;
+    EXPECT_TRUE(lesson(code, false, false, true).may_try_another) << code;
+    EXPECT_FALSE(lesson(code, true, false, true).may_try_another) << code;
+    EXPECT_TRUE(lesson(code, true, false, false).may_try_another) << "forged: " << code;
+  }
+  EXPECT_EQ(lesson("rate_limited", true, true, false).outcome, AccountOutcome::kRateLimited);
+  EXPECT_EQ(lesson("", true, true, false).outcome, AccountOutcome::kSuccess);
+  EXPECT_EQ(lesson("", true, false, true).outcome, AccountOutcome::kSuccess);
+  EXPECT_FALSE(lesson("no_reply", true, true, false).outcome.has_value());
+  EXPECT_FALSE(lesson("", true, false, false).outcome.has_value()) << "forged";
+}
+
+TEST(AccountLessonTest, ALoginThatIsNotRenewedLetsAnotherPayUnlessTheFaultIsOurs) {
+  auto lesson = [](std::string_view code) {
+    return LessonOfRenewal(Error(Kind::kSystem, "told to fail").Coded(code));
+  };
+  EXPECT_EQ(lesson("auth_failed").outcome, AccountOutcome::kAuthFailed);
+  EXPECT_TRUE(lesson("auth_failed").may_try_another);
+  EXPECT_EQ(lesson("provider_unavailable").outcome, AccountOutcome::kError);
+  EXPECT_TRUE(lesson("provider_unavailable").may_try_another);
+  for (std::string_view code : {"stopped", "workspace_failed", "timeout", ""}) {
+    EXPECT_FALSE(lesson(code).outcome.has_value()) << code;
+    EXPECT_FALSE(lesson(code).may_try_another) << code;
+  }
 }
 
 }  // namespace

@@ -244,6 +244,26 @@ TEST_F(HostTaskTest, RefusedAccountIsFollowedByTheNextWhileNoToolRan) {
   EXPECT_THAT(answer.warnings.at(0), HasSubstr("account `dead`: auth_failed; account `live`"));
 }
 
+// Its rate limit is learnt all the same: the next task begins with the other account.
+TEST_F(HostTaskTest, AnAccountThatIsLimitedAfterAToolRanIsNotFollowedInTheSameTask) {
+  AgentOff();
+  Put("config.toml",
+      "[[accounts]]\nid = \"spent\"\npriority = 1\napi_key = \"secret://env/SPENT\"\n"
+      "[[accounts]]\nid = \"live\"\npriority = 2\napi_key = \"secret://env/LIVE\"\n");
+  surroundings_.environment["SPENT"] = "sk-ant-api03-spent";
+  surroundings_.environment["LIVE"] = "sk-ant-api03-live";
+  PutProgram("claude", Text("echo $ANTHROPIC_API_KEY >>", path_, "/paid\n", R"(
+case $ANTHROPIC_API_KEY in *live) echo '{"type":"result","subtype":"success","result":"paid"}';;
+*) echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash"}]}}'
+echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"x"}';; esac)"));
+  const TaskAnswer answer = Run();
+  EXPECT_EQ(answer.code, "rate_limited") << answer.message;
+  EXPECT_EQ(ReadHome("paid"), "sk-ant-api03-spent\n");
+  EXPECT_THAT(answer.warnings, Not(testing::Contains(HasSubstr("is tried next"))));
+  EXPECT_EQ(Run().reply, "paid");
+  EXPECT_EQ(ReadHome("paid"), "sk-ant-api03-spent\nsk-ant-api03-live\n");
+}
+
 TEST_F(HostTaskTest, DeadlineEndsAlsoWhatStartedASessionOfItsOwn) {
   const std::string mark = path_ + "/marked";
   for (const bool by_cancel : {false, true}) {

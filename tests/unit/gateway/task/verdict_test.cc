@@ -339,6 +339,42 @@ TEST(VerdictTest, RateLimitSaysWhenItEndsWhereTheProviderSaidSo) {
   EXPECT_TRUE(limited(40).ends_with("for quota; it may be asked again in 40 s")) << limited(40);
 }
 
+// The sums have no order: a rate limit beside whatever else may have ended the run.
+TEST(VerdictTest, ARateLimitIsNamedBeforeAnyOtherReasonForNoReply) {
+  using Change = std::function<void(Evidence&)>;
+  auto limited = [](const Change& change) {
+    return Classify(With([&](Evidence& e) {
+      e.run.outcome = StreamOutcome::kFailed;
+      e.run.reply.reset();
+      e.end.exit.code = 1;
+      e.egress.totals.rate_limited = 1;
+      change(e);
+    }));
+  };
+  for (const Change& change : std::initializer_list<Change>{
+           [](Evidence& e) { e.egress.totals.model_calls = 0; },
+           [](Evidence& e) { e.egress.totals.tool_calls = 3; },
+           [](Evidence& e) { e.egress.totals.provider_errors = 2; },
+           [](Evidence& e) { e.egress.totals.budget_spent = true; },
+           [](Evidence& e) { e.egress.totals.last_upstream_status = 200; },
+           [](Evidence& e) { e.events->oom_kills = 1; },
+           [](Evidence& e) { e.events->pids_refusals = 1; },
+           [](Evidence& e) { e.end.exit.signal = 9; }, [](Evidence& e) { e.events.reset(); },
+           [](Evidence& e) {
+             e.egress.totals.rate_limited = 0;
+             e.egress.totals.billing = 1;
+           }})
+    EXPECT_EQ(limited(change).code, "rate_limited");
+  EXPECT_NE(limited([](Evidence& e) { e.events.reset(); }).detail.find("unknown"),
+            std::string::npos);
+  // What ended the run from outside did so before the program could give up.
+  EXPECT_EQ(limited([](Evidence& e) { e.cancelled = true; }).code, "stopped");
+  EXPECT_EQ(limited([](Evidence& e) { e.end.deadline_passed = true; }).code, "timeout");
+  EXPECT_EQ(limited([](Evidence& e) { e.over_steps = true; }).code, "step_limit");
+  EXPECT_EQ(limited([](Evidence& e) { e.end.outcome = gate::JobOutcome::kGateClosed; }).code,
+            "result_incomplete");
+}
+
 TEST(VerdictTest, ProcessLimitIsNamedWhereNoReplyCame) {
   auto refusals = [](bool reply) {
     return Classify(With([&](Evidence& e) {
