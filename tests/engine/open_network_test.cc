@@ -1,10 +1,8 @@
 // egress = "open" from end to end: `taskcell run` on an engine with a bridge that leads nowhere.
 #include <arpa/inet.h>
-#include <grp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -111,20 +109,7 @@ TEST_F(OpenNetworkTest, AShellHasTheBridgeToo) {
   for (const bool is_open : {false, true}) {
     Configure(is_open ? "open" : "provider");
     GiveHomeToUser();
-    const std::vector<std::string> command = {"/usr/bin/env",
-                                              "DOCKER_HOST=unix://" + socket_,
-                                              "TERM=xterm",
-                                              Text("OPENAI_API_KEY=", kKey),
-                                              Program("taskcell"),
-                                              "shell",
-                                              "a1",
-                                              "--home",
-                                              At("home")};
-    OnTerminal terminal(command, [user = *user_] {
-      if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
-          ::setresuid(user.uid, user.uid, user.uid) != 0)
-        ::_exit(250);
-    });
+    OnTerminal terminal(ShellCommand(), BecomeUser());
     (void)terminal.ScreenUntil("the cell is verified");
     terminal.Type(Connect() + "; echo tried-$((40+2))-\n");
     const std::string screen = terminal.ScreenUntil("tried-42-");

@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
-#include <grp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -21,28 +19,6 @@ using testing::Not;
 // `taskcell shell` at a terminal, with the test typing.
 class ShellTest : public ScriptFixture {
  protected:
-  std::vector<std::string> ShellCommand() const {
-    return {"/usr/bin/env",
-            "DOCKER_HOST=unix://" + socket_,
-            "TERM=xterm",
-            Text("OPENAI_API_KEY=", kKey),
-            Program("taskcell"),
-            "shell",
-            "a1",
-            "--home",
-            Home()};
-  }
-
-  // In the child that becomes the client.
-  std::function<void()> BecomeUser() const {
-    return [user = *user_] {
-      EnterDelegatedCgroup(user.uid);
-      if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
-          ::setresuid(user.uid, user.uid, user.uid) != 0)
-        ::_exit(250);
-    };
-  }
-
   static void Await(OnTerminal& terminal, std::string_view text) {
     const std::string screen = terminal.ScreenUntil(text);
     ASSERT_THAT(screen, HasSubstr(std::string(text)));

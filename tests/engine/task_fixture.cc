@@ -1,5 +1,6 @@
 #include "tests/engine/task_fixture.h"
 
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,6 +92,27 @@ Outcome TaskFixture::RunClient(const std::string& url, std::vector<std::string> 
                      "DOCKER_HOST=unix://" + socket_};
   run.timeout_ms = 100000;
   return test::Run(argv, run);
+}
+
+std::vector<std::string> TaskFixture::ShellCommand() const {
+  return {"/usr/bin/env",
+          "DOCKER_HOST=unix://" + socket_,
+          "TERM=xterm",
+          Text("OPENAI_API_KEY=", kKey),
+          Program("taskcell"),
+          "shell",
+          "a1",
+          "--home",
+          At("home")};
+}
+
+std::function<void()> TaskFixture::BecomeUser() const {
+  return [user = *user_] {
+    EnterDelegatedCgroup(user.uid);
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+        ::setresuid(user.uid, user.uid, user.uid) != 0)
+      ::_exit(250);
+  };
 }
 
 }  // namespace taskcell::test

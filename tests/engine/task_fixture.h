@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -42,6 +43,10 @@ class TaskFixture : public testing::Test {
   // Runs the client as the test user, with `before` in front of its command line.
   Outcome RunClient(const std::string& url, std::vector<std::string> options,
                     std::vector<std::string> before = {}, std::string_view key = kKey) const;
+
+  // `taskcell shell` as OnTerminal starts it, and what its child does before, to be the test user.
+  std::vector<std::string> ShellCommand() const;
+  std::function<void()> BecomeUser() const;
 
   std::optional<User> user_;
   std::string path_ = "/tmp/taskcell-task-XXXXXX";
