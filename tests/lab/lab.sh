@@ -66,11 +66,11 @@ choose_accelerator() {
   LAB_ACCELERATOR=$(tail -n 1 "$seen")
 }
 
-# The second disk: a checkout without its sources, and the package of what was built.
+# The second disk: a checkout without its sources but with its README, and the package of what was built.
 make_lab_disk() { # VARIANT...
   local tree=$work/tree name
   mkdir -p "$tree/build/release/tests" "$tree/tests"
-  cp "$top/dev" "$tree/"
+  cp "$top/dev" "$top/README.md" "$tree/"
   cp -r "$here" "$here/../support" "$tree/tests/"
   cp -r "$build/bin" "$tree/build/release/"
   cp -r "$build/tests/weak" "$tree/build/release/tests/"

@@ -124,7 +124,7 @@ VARIANTS = {
         checks=("test_attack.QuickTopics", "test_cells.Cells", "test_cells.UnifiedCells", "test_weight.IoWeight",
                 "test_tasks.EngineTasks", "test_demo.Demo", "test_demo.UserDemo")),
     "attacks": Variant("unified", programs=_ON_EACH_FILE_SYSTEM + _ATTACKED_LAUNCHES, checks=("test_attack.WholeSuite",)),
-    "package": Variant("unified", checks=("test_package.InstalledPackage", "test_package.OperatedPackage")),
+    "package": Variant("unified", checks=("test_package.InstalledPackage", "test_package.OperatedPackage", "test_readme.InstalledByReadme")),
     "probe": Variant(
         "unified",
         programs=(_PROBE, Program("integration_launcher_native", filter=_WHATEVER_THE_CGROUPS + "-" + _ON_HOSTS_ONLY)),

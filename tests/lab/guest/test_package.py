@@ -78,9 +78,12 @@ class Package(Case):
     def setUp(self):
         super().setUp()
         self.before = installed_files()
+        self.addCleanup(self.purge)
+        self.install()
+
+    def install(self):
         [package] = pathlib.Path(places.LAB, "build/release/package").glob("taskcell_*.deb")
         self.dpkg("--install", str(package))
-        self.addCleanup(self.purge)
 
     def dpkg(self, *words):
         ran = self.run_in([], "dpkg", *words)
