@@ -131,8 +131,8 @@ VARIANTS = {
         checks=("test_attack.EngineAttacks", "test_probe.UnifiedProbe", "test_probe.UnifiedLive", "test_probe.UnifiedFixes",
                 "test_probe.UnifiedDelegate", "test_weight.BusyDisk", "test_engines.ProbedEngines", "test_clean.Clean",
                 "test_clean.ContainerClean")),
-    "tasks": Variant("unified", checks=("test_tasks.Tasks", "test_tasks.OperatorCommands", "test_tasks.TaskRefusals",
-                                        "test_tasks.LimitsCheck", "test_ways.WaysOut")),
+    "tasks": Variant("unified", checks=("test_tasks.Tasks", "test_tasks.OperatorCommands", "test_operator.OperatedHome",
+                                        "test_tasks.TaskRefusals", "test_tasks.LimitsCheck", "test_ways.WaysOut")),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",

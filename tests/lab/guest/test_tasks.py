@@ -60,6 +60,8 @@ def start_provider(case, scenario, *options):
 class Tasks(test_engines.Engines):
     """The engines are started as their own test does; alice is given the rootful one's socket."""
 
+    url = "http://127.0.0.1:9/v1"  # for whom nobody asks a provider
+
     def make_home(self, socket_path):
         # Below a directory that nobody but alice may write.
         home = pathlib.Path(tempfile.mkdtemp(prefix="lab-", dir=pwd.getpwnam("alice").pw_dir))
@@ -186,10 +188,7 @@ class EngineTasks(Tasks):
 
 
 class OperatorCommands(Tasks):
-    """What a person does by hand with the cells of a rootless engine."""
-
-    test_rootful_docker = None
-    url = "http://127.0.0.1:9/v1"  # nobody asks a provider
+    """What a person does by hand with the cells of each engine."""
 
     def test_rootless_podman(self):
         # It reads once which registries it may ask without TLS, so this one is there first.
@@ -203,13 +202,18 @@ class OperatorCommands(Tasks):
         engine, home = self.prepare(socket_path)
         self.assert_image_is_judged(home)
         if "podman" not in socket_path:
-            # Its loopback is that of its own network.
-            daemon = self.run_in([], "pgrep", "-n", "-x", "-u", "alice", "dockerd").stdout.strip()
-            self.registry = self.start_registry(["nsenter", "--net", "--target", daemon])
+            self.registry = self.start_registry(self.loopback_of(place))
         self.assert_image_is_pulled(engine, home)
         self.assert_shell(home)
         self.assert_attacks_are_contained(home)
         self.assert_tidy(engine, home)
+
+    def loopback_of(self, place):
+        """Where a dockerd's own is: a rootless one has a network of its own."""
+        if place == places.root():
+            return []
+        daemon = self.run_in([], "pgrep", "-n", "-x", "-u", "alice", "dockerd").stdout.strip()
+        return ["nsenter", "--net", "--target", daemon]
 
     def start_registry(self, place):
         """Its address."""
