@@ -15,13 +15,16 @@ bool IsThere(std::string_view status) {
   return status == "Pull complete" || status == "Already exists";
 }
 
+// Docker names the tag there where it names a layer elsewhere.
+bool IsOfATag(std::string_view status) { return status.starts_with("Pulling from "); }
+
 }  // namespace
 
 void PullProgress::Take(const probe::PullLine& line) {
   if (line.status.empty()) return;
-  if (line.layer.empty()) {
+  if (line.layer.empty() || IsOfATag(line.status)) {
     Clear();
-    Tell(line.status);
+    Tell(line.layer.empty() ? line.status : Text(line.layer, ": ", line.status));
     return;
   }
   if (!layers_.contains(line.layer) && layers_.size() == kMaxLayers) return;
