@@ -29,6 +29,15 @@ struct Row {
 };
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
+const std::vector<Row> kLacking = {
+    {"WithoutTheSocket", Without::kSocket, "no_runtime", "map the engine's socket"},
+    {"WithAnotherHome", Without::kHome, "runtime_unhealthy", "is another place for the engine"},
+    {"WithOtherPrograms", Without::kPrograms, "runtime_unhealthy",
+     "is another place for the engine"},
+    {"WithoutTheHostsPids", Without::kPids, "runtime_unhealthy", "--pid=host"},
+    {"WithoutTheHostsCgroups", Without::kCgroups, "runtime_unhealthy", "/sys/fs/cgroup:ro"},
+};
+
 class Contained : public ScriptFixture {
  protected:
   void SetUp() override {
@@ -133,20 +142,13 @@ TEST_P(ContainedTest, RunsWhereAllIsSharedAndNamesWhatIsNot) {
   EXPECT_EQ(Containers(), 0) << "nothing is left";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Container, ContainedTest,
-    testing::Values(
-        Row{"WithAll", Without::kNothing, "ok", ""},
-        Row{"WithoutTheSocket", Without::kSocket, "no_runtime", "map the engine's socket"},
-        Row{"WithAnotherHome", Without::kHome, "runtime_unhealthy",
-            "is another place for the engine"},
-        Row{"WithOtherPrograms", Without::kPrograms, "runtime_unhealthy",
-            "is another place for the engine"},
-        Row{"WithoutTheHostsPids", Without::kPids, "runtime_unhealthy", "--pid=host"},
-        Row{"WithoutTheHostsCgroups", Without::kCgroups, "runtime_unhealthy", "/sys/fs/cgroup:ro"}),
-    [](const auto& row) { return std::string(row.param.name); });
+const auto kName = [](const auto& row) { return std::string(row.param.name); };
+INSTANTIATE_TEST_SUITE_P(WithAll, ContainedTest,
+                         testing::Values(Row{"WithAll", Without::kNothing, "ok", ""}), kName);
+INSTANTIATE_TEST_SUITE_P(Container, ContainedTest, testing::ValuesIn(kLacking), kName);
 
-class ContainedGatewayTest : public Contained {
+// Of an agent, by a client itself and by a gateway.
+class ContainedGateway : public Contained {
  protected:
   void SetUp() override {
     Contained::SetUp();
@@ -157,38 +159,75 @@ class ContainedGatewayTest : public Contained {
     std::ofstream(At("out/scenario.json")) << Json{
         {"steps", {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}}, {"reply", "{last}"}};
   }
-};
 
-// With a provider on the container's own loopback, since it has no other network.
-TEST_F(ContainedGatewayTest, AGatewayInAContainerRunsATask) {
-  const int status = RunContained(Without::kNothing,
-                                  Text("bin=", fs::path(Program("taskcell")).parent_path().string(),
-                                       " home=", Home(), " OPENAI_API_KEY=", kKey, R"(
-cd /out
-python3 -B /provider.py --key "$OPENAI_API_KEY" --scenario scenario.json --port-file port >provider 2>&1 &
-provider=$!
-until [ -s port ]; do kill -0 $provider || exit 97; sleep 0.1; done
-export OPENAI_API_KEY OPENAI_BASE_URL="http://127.0.0.1:$(cat port)/v1"
-"$bin/taskcell-gateway" --home "$home" >gateway 2>&1 &
+  // Lines of a shell: what the others use, one task's answer in `/out/FILE`, a gateway that serves
+  // the home, and its end.
+  std::string Names() const {
+    return Text("bin=", fs::path(Program("taskcell")).parent_path().string(), " home=", Home(),
+                "\nexport OPENAI_API_KEY=", kKey, "\ncd /out\n");
+  }
+  static std::string Run(std::string_view file) {
+    return Text("\"$bin/taskcell\" run a1 'Read the value.' --json --home \"$home\" >", file,
+                " 2>errors\nstatus=$?\n");
+  }
+  static constexpr std::string_view kServe =
+      R"("$bin/taskcell-gateway" --home "$home" >gateway 2>&1 &
 gateway=$!
 until curl -s --unix-socket "$home/taskcell.sock" http://gateway/v1/status | grep -q '"accepting":true'
 do kill -0 $gateway || exit 98; sleep 0.1; done
-"$bin/taskcell" run a1 'Read the value.' --json --home "$home" >answer 2>errors
-status=$?
-kill $gateway
+)";
+  static constexpr std::string_view kStop = R"(kill $gateway
 wait $gateway || exit 99
-kill $provider
-exit $status)"));
-  const std::string text = ReadText(At("out/answer"));
-  const Json answer = Json::parse(text, nullptr, false);
-  ASSERT_TRUE(answer.is_object()) << status << text << ReadText(At("out/errors"))
-                                  << ReadText(At("out/gateway")) << ReadText(At("out/provider"));
-  EXPECT_EQ(status, 0) << answer;
+)";
+
+  Json Answer(std::string_view file) const {
+    const std::string text = ReadText(At(Text("out/", file)));
+    const Json answer = Json::parse(text, nullptr, false);
+    EXPECT_TRUE(answer.is_object())
+        << text << ReadText(At("out/errors")) << ReadText(At("out/gateway"));
+    return answer.is_object() ? answer : Json::object();
+  }
+};
+
+class ContainedGatewayTest : public ContainedGateway {};
+
+// With a provider on the container's own loopback, since it has no other network.
+TEST_F(ContainedGatewayTest, AGatewayInAContainerRunsATask) {
+  const int status = RunContained(
+      Without::kNothing, Text(Names(), R"(
+python3 -B /provider.py --key "$OPENAI_API_KEY" --scenario scenario.json --port-file port >provider 2>&1 &
+provider=$!
+until [ -s port ]; do kill -0 $provider || exit 97; sleep 0.1; done
+export OPENAI_BASE_URL="http://127.0.0.1:$(cat port)/v1"
+)",
+                              kServe, Run("answer"), kStop, "kill $provider\nexit $status"));
+  const Json answer = Answer("answer");
+  EXPECT_EQ(status, 0) << answer << ReadText(At("out/provider"));
   EXPECT_EQ(answer["code"], "ok") << answer;
   EXPECT_EQ(answer["reply"], "the-value") << answer;
   EXPECT_EQ(answer["by_gateway"], true) << answer;
   EXPECT_EQ(Containers(), 0) << "nothing is left";
 }
+
+class ContainedRefusalTest : public ContainedGateway, public testing::WithParamInterface<Row> {};
+
+TEST_P(ContainedRefusalTest, ATaskIsRefusedByNameByAClientItselfAndByAGateway) {
+  const Row& row = GetParam();
+  const int status =
+      RunContained(row.without, Text(Names(), Run("own"), "[ $status = 3 ] || exit 96\n", kServe,
+                                     Run("gateways"), kStop, "exit $status"));
+  EXPECT_EQ(status, 3);
+  for (const char* whose : {"own", "gateways"}) {
+    const Json answer = Answer(whose);
+    EXPECT_EQ(answer["code"], "docker_unreachable") << answer;
+    EXPECT_EQ(answer["reply"], nullptr) << answer;
+    EXPECT_EQ(answer["by_gateway"], std::string_view(whose) == "gateways") << answer;
+    EXPECT_THAT(answer.value("message", "") + answer.value("detail", ""), HasSubstr(row.named));
+  }
+  EXPECT_EQ(Containers(), 0) << "nothing is left";
+}
+
+INSTANTIATE_TEST_SUITE_P(Container, ContainedRefusalTest, testing::ValuesIn(kLacking), kName);
 
 }  // namespace
 }  // namespace taskcell::test
