@@ -1,6 +1,5 @@
 // taskcell-gateway when the world around it fails: no room on the disk, a clock that jumps, a
-// configuration that changes or is broken, a home at the end of a long path; and killed while a
-// script runs.
+// configuration that changes or is broken, a home at the end of a long path.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -18,7 +17,6 @@
 #include "launcher/base/text.h"
 #include "launcher/base/unique_fd.h"
 #include "tests/engine/gateway_fixture.h"
-#include "tests/engine/gateway_kill_test.h"
 #include "tests/support/wait_for.h"
 
 namespace taskcell::test {
@@ -48,6 +46,32 @@ class GatewayFaultTest : public GatewayFixture {
     EXPECT_TRUE(IsState(id, "done")) << Show(id);
     EXPECT_EQ(ReplyOf(id), "the reply");
     EXPECT_EQ(Conversations(provider, prompt), 1) << prompt;
+  }
+
+  // A client that has a script run and waits for it.
+  Background Script(const std::string& code, int seconds, const std::string& output) const {
+    const Json request = {{"language", "bash"}, {"code", code}, {"timeout_seconds", seconds}};
+    // By a descriptor's path, since the home's may be longer than an address.
+    RunOptions run = AsUser();
+    run.directory = Home();
+    return Background({"curl", "-s", "--unix-socket", "taskcell.sock", "-d", request.dump(),
+                       "http://gateway/v1/scripts"},
+                      run, At(output));
+  }
+  static bool IsRunning(const std::string& command) {
+    return WaitFor([&] { return test::Run({"pgrep", "-xf", command}).status == 0; });
+  }
+  // A home at the end of a path of 250 bytes.
+  void MoveHomeDeep() {
+    std::string deep = path_ + "/home";
+    while (deep.size() < 250)
+      deep += Text("/", std::string(std::min<std::size_t>(60, 249 - deep.size()), 'd'));
+    ASSERT_EQ(deep.size(), 250U);
+    fs::create_directories(deep);
+    for (const char* name : {"config.toml", "agents"})
+      fs::rename(Text(path_, "/home/", name), Text(deep, "/", name));
+    GiveHomeToUser();
+    home_ = deep;
   }
 };
 
@@ -223,6 +247,26 @@ TEST_P(GatewayClockTest, TasksThatRunAndWaitGoOnAndNewOnesCome) {
 INSTANTIATE_TEST_SUITE_P(ByADay, GatewayClockTest, testing::Values(86400, -86400),
                          [](const auto& shift) { return shift.param > 0 ? "Forward" : "Back"; });
 
+TEST_P(GatewayClockTest, ScriptsThatRunGoOnAndEndAtTheirOwnLimits) {
+  StartShifted("http://127.0.0.1:9/v1");
+  const std::string short_one = Text("sleep 3.", ::getpid());
+  const std::string long_one = Text("sleep 900.", ::getpid());
+  Background whole = Script(short_one + "; echo out", 300, "whole.out");
+  Background late = Script(long_one, 3, "late.out");
+  ASSERT_TRUE(IsRunning(short_one) && IsRunning(long_one));
+  Shift(GetParam());
+  EXPECT_TRUE(SweepLater()["directories"].empty()) << "they are in use";
+  for (Background* caller : {&whole, &late}) EXPECT_EQ(caller->Wait(std::chrono::minutes(1)), 0);
+  const Json kept = Json::parse(ReadText(At("whole.out")), nullptr, false);
+  EXPECT_EQ(kept["stdout"], "out\n") << kept;
+  const Json ended = Json::parse(ReadText(At("late.out")), nullptr, false);
+  EXPECT_EQ(ended["timed_out"], true) << ended;
+  EXPECT_EQ(Api("/v1/scripts", {"-d", R"({"language": "bash", "code": "echo out"})"})["stdout"],
+            "out\n");
+  EXPECT_EQ(StopGateway(), 0);
+  ExpectTidy();
+}
+
 TEST_F(GatewayClockTest, AnAccountDoesNotRestLongerWhereTheClockIsSetBack) {
   gateway::ProviderProcess provider = MakeSlowProvider();
   ASSERT_TRUE(provider.IsUp());
@@ -315,15 +359,7 @@ TEST_F(GatewayFaultTest, AConfigurationThatIsNoneRefusesEachTaskAndTheGatewayLiv
 // ---- A long way.
 
 TEST_F(GatewayFaultTest, AHomeAsDeepAs250BytesIsServedFromSubmissionToReply) {
-  std::string deep = path_ + "/home";
-  while (deep.size() < 250)
-    deep += Text("/", std::string(std::min<std::size_t>(60, 249 - deep.size()), 'd'));
-  ASSERT_EQ(deep.size(), 250U);
-  fs::create_directories(deep);
-  for (const char* name : {"config.toml", "agents"})
-    fs::rename(Text(path_, "/home/", name), Text(deep, "/", name));
-  GiveHomeToUser();
-  home_ = deep;
+  MoveHomeDeep();
   gateway::ProviderProcess provider = MakeSlowProvider();
   ASSERT_TRUE(provider.IsUp());
   StartGateway(provider.Url("/v1"));
@@ -340,27 +376,24 @@ TEST_F(GatewayFaultTest, AHomeAsDeepAs250BytesIsServedFromSubmissionToReply) {
   ExpectTidy();
 }
 
-// ---- Killed.
-
-// The host's programs are its cell's. It is in no ledger that could run it again.
-TEST_F(GatewayKillTest, AScriptThatRunsEndsWithItAndIsNotRunAgain) {
-  gateway::ProviderProcess provider = MakeProvider(Scenario());
-  ASSERT_TRUE(provider.IsUp());
-  StartGateway(provider.Url("/v1"));
+TEST_F(GatewayFaultTest, AHomeAsDeepAs250BytesHasItsScriptsRun) {
+  MoveHomeDeep();
+  RunOptions run = AsUser();
+  run.input = "echo out";
+  const Outcome alone =
+      test::Run({Program("taskcell"), "script", "--language", "bash", "--home", Home()}, run);
+  EXPECT_EQ(alone.out, "out\n") << alone.err;
+  StartGateway("http://127.0.0.1:9/v1");
   const std::string sleeper = Text("sleep 900.", ::getpid());
-  auto is_running = [&] { return test::Run({"pgrep", "-xf", sleeper}).status == 0; };
-  Background caller(
-      {"curl", "-s", "--unix-socket", Home() + "/taskcell.sock", "-d",
-       Json{{"language", "bash"}, {"code", sleeper}}.dump(), "http://gateway/v1/scripts"},
-      AsUser(), At("script.out"));
-  ASSERT_TRUE(WaitFor(is_running)) << ReadText(At("script.out"));
+  Background killed = Script(sleeper, 300, "killed.out");
+  ASSERT_TRUE(IsRunning(sleeper)) << ReadText(At("killed.out"));
   KillGateway();
-  EXPECT_NE(caller.Wait(std::chrono::minutes(1)), 0) << "nobody answers it";
-  EXPECT_TRUE(WaitFor([&] { return !is_running(); }));
-  StartGateway(provider.Url("/v1"));
+  StartGateway("http://127.0.0.1:9/v1");
+  EXPECT_EQ(Api("/v1/scripts", {"-d", R"({"language": "bash", "code": "echo out"})"})["stdout"],
+            "out\n");
+  EXPECT_EQ(StopGateway(), 0);
   EXPECT_EQ(SweepLater()["directories"].size(), 1U);
-  EXPECT_FALSE(is_running());
-  ExpectWorks(provider);
+  ExpectTidy();
 }
 
 }  // namespace

@@ -156,6 +156,23 @@ void GatewayFixture::ExpectTidy() const {
   for (std::string_view line : Split(audit, '\n'))
     EXPECT_TRUE(line.empty() || Json::accept(line)) << line;
   EXPECT_TRUE(audit.empty() || audit.ends_with('\n')) << audit;
+  (void)Exports();
+}
+
+std::size_t GatewayFixture::Exports() const {
+  const fs::path exports = fs::path(Home()) / "exports";
+  if (!fs::exists(exports)) return 0;
+  std::size_t count = 0;
+  for (const fs::directory_entry& run : fs::directory_iterator(exports)) {
+    const Json manifest = Json::parse(ReadText(run.path() / "manifest.json"), nullptr, false);
+    EXPECT_TRUE(manifest.is_object()) << run.path() << " is half an export";
+    if (!manifest.is_object()) continue;
+    for (const Json& file : manifest["files"])
+      EXPECT_EQ(ReadText(run.path() / "files" / file["path"].get<std::string>()).size(),
+                file["bytes"].get<std::size_t>());
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace taskcell::test

@@ -60,8 +60,10 @@ class GatewayFixture : public TaskFixture {
   // What a sweep as in 12 minutes removes.
   Json SweepLater() const;
   // Nothing but what every home keeps: no run directory, no prompt of a task that ended, every line
-  // of the audit log and every receipt whole.
+  // of the audit log, every receipt and every export whole.
   void ExpectTidy() const;
+  // How many exports there are, each with all that its manifest names.
+  std::size_t Exports() const;
 
   std::string home_;  // empty: where TaskFixture makes it
   std::unique_ptr<Background> gateway_;

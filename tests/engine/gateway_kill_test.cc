@@ -16,9 +16,69 @@
 #include "tests/support/wait_for.h"
 
 namespace taskcell::test {
+namespace {
+
+// A gateway that is traced, and killed where a test says. One whose point never comes is killed all
+// the same, which `reached` tells.
+class DoomedGateway {
+ public:
+  using Where = std::function<bool(const EnteredCall&)>;
+
+  DoomedGateway(const std::vector<std::string>& argv, const RunOptions& options, Where where)
+      : thread_([this, argv, options, where = std::move(where)] {
+          status_ = KillWhere([&] { Become(argv, options); },
+                              [&](const EnteredCall& call) {
+                                reached_ = armed_ && where(call);
+                                return reached_ || give_up_;
+                              });
+          ended_ = true;
+        }) {}
+  ~DoomedGateway() {
+    give_up_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  DoomedGateway(const DoomedGateway&) = delete;
+  DoomedGateway& operator=(const DoomedGateway&) = delete;
+
+  void Arm() { armed_ = true; }
+  bool ended() const { return ended_; }
+  bool reached() const { return reached_; }
+  int status() const { return status_; }
+
+ private:
+  std::atomic<bool> armed_ = false;
+  std::atomic<bool> give_up_ = false;
+  std::atomic<bool> reached_ = false;
+  std::atomic<bool> ended_ = false;
+  std::atomic<int> status_ = -1;
+  std::thread thread_;
+};
+
+// Whether a call is the point, asked of each call in turn.
+class AtPoint {
+ public:
+  explicit AtPoint(const KillPoint& point) : point_(point), begun_(point.from < 0) {}
+
+  bool operator()(const EnteredCall& call) {
+    const bool is_it =
+        begun_ && call.number == point_.call && call.path.find(point_.path) != std::string::npos;
+    begun_ = begun_ || call.number == point_.from;
+    return is_it && ++seen_ == point_.nth;
+  }
+
+ private:
+  const KillPoint& point_;
+  bool begun_;
+  int seen_ = 0;
+};
+
+}  // namespace
 
 GatewayKillTest::Json GatewayKillTest::Scenario() {
-  return {{"steps", {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}}}}, {"reply", "{last}"}};
+  return {{"steps",
+           {{{"do", "read"}, {"path", "/agent/wiki/value.txt"}},
+            {{"do", "write"}, {"path", "/workspace/out/report.txt"}, {"content", "{0}"}}}},
+          {"reply", "{0}"}};
 }
 
 void GatewayKillTest::SetUp() {
@@ -28,6 +88,10 @@ void GatewayKillTest::SetUp() {
   Put("agents/closed/agent.toml",
       "[agent]\nname = \"closed\"\n[runtime]\nprovider = \"openai_compat\"\n[model]\n"
       "preferred = \"openai/test-model\"\n[container]\nsandbox_enabled = true\n");
+  std::string agent = ReadText(AgentFile("agent.toml"));
+  agent.replace(agent.find("\"a1\""), 4, "\"exporting\"");
+  Put("agents/exporting/agent.toml", agent + "[taskcell]\nexport = true\n");
+  Put("agents/exporting/wiki/value.txt", "the-value");
   GiveHomeToUser();
 }
 
@@ -86,59 +150,26 @@ void GatewayKillTest::ExpectWorks(const gateway::ProviderProcess& provider) {
   ExpectTidy();
 }
 
+void GatewayKillTest::KillAt(const KillPoint& point, const std::string& url,
+                             const std::function<void()>& ask) {
+  DoomedGateway doomed(GatewayCommand(), WithOutputIn(AsUser(url), At("gateway.out")),
+                       AtPoint(point));
+  AwaitService([&] { return doomed.ended(); });
+  ASSERT_FALSE(doomed.ended());
+  doomed.Arm();
+  ask();
+  EXPECT_TRUE(WaitFor([&] { return doomed.ended(); })) << "the point is never reached";
+  EXPECT_TRUE(doomed.reached());
+  EXPECT_EQ(doomed.status(), 128 + SIGKILL);
+}
+
 namespace {
-
-// A gateway that is traced, and killed where a test says. One whose point never comes is killed all
-// the same, which `reached` tells.
-class DoomedGateway {
- public:
-  using Where = std::function<bool(const EnteredCall&)>;
-
-  DoomedGateway(const std::vector<std::string>& argv, const RunOptions& options, Where where)
-      : thread_([this, argv, options, where = std::move(where)] {
-          status_ = KillWhere([&] { Become(argv, options); },
-                              [&](const EnteredCall& call) {
-                                reached_ = armed_ && where(call);
-                                return reached_ || give_up_;
-                              });
-          ended_ = true;
-        }) {}
-  ~DoomedGateway() {
-    give_up_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  DoomedGateway(const DoomedGateway&) = delete;
-  DoomedGateway& operator=(const DoomedGateway&) = delete;
-
-  void Arm() { armed_ = true; }
-  bool ended() const { return ended_; }
-  bool reached() const { return reached_; }
-  int status() const { return status_; }
-
- private:
-  std::atomic<bool> armed_ = false;
-  std::atomic<bool> give_up_ = false;
-  std::atomic<bool> reached_ = false;
-  std::atomic<bool> ended_ = false;
-  std::atomic<int> status_ = -1;
-  std::thread thread_;
-};
 
 // ---- At calls of the gateway itself.
 
-struct Point {
-  const char* name;
-  long call;
-  const char* path;   // part of the call's path
-  int nth;            // of those calls, counted from
-  long from;          // this call on; -1: from the submission on
-  const char* state;  // of the task afterwards; "": it was never taken in; "?": done or interrupted
-  const char* agent = "a1";
-};
-
 // A write that is not synced survives the process, though not a power failure.
 // What an engine has a part in:
-constexpr Point kPoints[] = {
+constexpr KillPoint kPoints[] = {
     {"ComparingItsCell", SYS_openat2, "self/cgroup", 1, -1, "interrupted"},
     {"HandingOverItsJob", SYS_sendmsg, "", 1, SYS_epoll_create1, "interrupted"},
     {"AskingTheProvider", SYS_connect, "", 1, SYS_epoll_create1, "interrupted"},
@@ -149,7 +180,7 @@ constexpr Point kPoints[] = {
 };
 
 // On the native one also what is the same for all, and its own.
-constexpr Point kNativePoints[] = {
+constexpr KillPoint kNativePoints[] = {
     {"BeforeTheLedgerHasIt", SYS_pwrite64, "", 1, -1, ""},
     {"TakenInBeforeAnybodyIsTold", SYS_fdatasync, "", 1, -1, "done"},
     {"WhileItsRequesterIsTold", SYS_sendmsg, "", 1, SYS_fdatasync, "?"},
@@ -164,6 +195,11 @@ constexpr Point kNativePoints[] = {
     {"AuditingItsRefusal", SYS_openat2, "security_audit.jsonl", 1, -1, "interrupted", "closed"},
     {"LoggingItsRefusal", SYS_mkdirat, "logs", 1, -1, "interrupted", "closed"},
     {"OnceItsRefusalIsEntered", SYS_fdatasync, "", 1, SYS_mkdirat, "refused", "closed"},
+    {"BeforeItsExport", SYS_mkdirat, "exports", 1, -1, "interrupted", "exporting"},
+    {"InItsExport", SYS_openat2, "report.txt", 1, -1, "interrupted", "exporting"},
+    {"BeforeItsExportIsWhole", SYS_renameat, ".part", 1, -1, "interrupted", "exporting"},
+    {"AuditingItsExport", SYS_openat2, "security_audit.jsonl", 1, -1, "interrupted", "exporting",
+     1},
     {"RemovingItsCell", SYS_pidfd_send_signal, "", 1, SYS_epoll_create1, "interrupted"},
     {"WhileTheEndOfItsCellAndItsAccountAreEntered", SYS_fdatasync, "", 1, SYS_unlinkat,
      "interrupted"},
@@ -174,52 +210,24 @@ constexpr Point kNativePoints[] = {
     {"OnceItsCellStands", SYS_pidfd_open, "", 2, SYS_memfd_create, "interrupted"},
 };
 
-std::vector<Point> Points() {
-  std::vector<Point> points(std::begin(kPoints), std::end(kPoints));
+std::vector<KillPoint> Points() {
+  std::vector<KillPoint> points(std::begin(kPoints), std::end(kPoints));
   if (!OnDocker()) points.insert(points.end(), std::begin(kNativePoints), std::end(kNativePoints));
   return points;
 }
 
-void PrintTo(const Point& point, std::ostream* out) { *out << point.name; }
-
-// Whether a call is the point, asked of each call in turn.
-class AtPoint {
- public:
-  explicit AtPoint(const Point& point) : point_(point), begun_(point.from < 0) {}
-
-  bool operator()(const EnteredCall& call) {
-    const bool is_it =
-        begun_ && call.number == point_.call && call.path.find(point_.path) != std::string::npos;
-    begun_ = begun_ || call.number == point_.from;
-    return is_it && ++seen_ == point_.nth;
-  }
-
- private:
-  const Point& point_;
-  bool begun_;
-  int seen_ = 0;
-};
-
-class GatewayKillAtCallTest : public GatewayKillTest, public testing::WithParamInterface<Point> {};
+class GatewayKillAtCallTest : public GatewayKillTest,
+                              public testing::WithParamInterface<KillPoint> {};
 
 TEST_P(GatewayKillAtCallTest, NothingIsLostTwiceOrLeftOver) {
-  const Point& point = GetParam();
+  const KillPoint& point = GetParam();
   gateway::ProviderProcess provider = MakeProvider(Scenario());
   ASSERT_TRUE(provider.IsUp());
   std::string id;
-  {
-    DoomedGateway doomed(GatewayCommand(),
-                         WithOutputIn(AsUser(provider.Url("/v1")), At("gateway.out")),
-                         AtPoint(point));
-    AwaitService([&] { return doomed.ended(); });
-    ASSERT_FALSE(doomed.ended());
-    doomed.Arm();
-    id = Submit(std::string(kPrompt), point.agent);
-    EXPECT_TRUE(WaitFor([&] { return doomed.ended(); })) << "the point is never reached";
-    EXPECT_TRUE(doomed.reached());
-    EXPECT_EQ(doomed.status(), 128 + SIGKILL);
-  }
+  KillAt(point, provider.Url("/v1"), [&] { id = Submit(std::string(kPrompt), point.agent); });
+  if (HasFatalFailure()) return;
   ExpectRecovery(provider, id, point.state);
+  EXPECT_EQ(Exports(), point.exports);
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, GatewayKillAtCallTest, testing::ValuesIn(Points()),
