@@ -11,6 +11,7 @@
 #include "launcher/base/text.h"
 #include "launcher/cell/compare.h"
 #include "launcher/gate/gate_host.h"
+#include "probe/cells/selinux.h"
 
 namespace taskcell::gateway {
 namespace {
@@ -34,10 +35,11 @@ Error Explain(Error error) {
   for (std::string_view own : {"docker_unreachable", "image_missing", "workspace_failed",
                                "container_refused", "engine_unsupported", "stopped"})
     if (error.code == own) return error;
+  const bool is_denied = error.text.starts_with(probe::kSelinuxLabels);
   return Error(Kind::kUnsupported,
                Text("the engine runs rootless, and the container that was to check its limits did "
                     "not finish: ",
-                    error.text, kRemedy))
+                    error.text, is_denied ? "" : kRemedy))
       .Coded(kUnenforced);
 }
 

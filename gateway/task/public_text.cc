@@ -80,6 +80,9 @@ constexpr auto kCauses = std::to_array<Cause>({
      {},
      ")"},
     {"resource_limits_unenforced", "the cell was made, but its limits are not in force (", {}, ")"},
+    {"resource_limits_unenforced", "SELinux labels this engine's containers",
+     "the engine runs rootless, and SELinux denies the container that was to check its limits its "
+     "files: see taskcell-gateway(8), SELINUX"},
     {"resource_limits_unenforced", "that was to check its limits did not finish",
      "the engine runs rootless, and the container that was to check its limits did not finish"},
     {"container_refused", "the gateway runs as root (uid or gid 0)", {}, "normal user"},

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cerrno>
+#include <string_view>
+#include <vector>
 
 #include "launcher/base/text.h"
 #include "launcher/mounts/tree.h"
@@ -25,6 +27,20 @@ constexpr int kAttempts = 64;
 Error WorkspaceFailed(std::string_view why, int err = 0) {
   return Error(Kind::kConfig, Text("the sandbox workspace could not be created: ", why), err)
       .Coded(kWorkspaceFailed);
+}
+
+// Whether somebody gave `fd` an SELinux type that what is made in `parent_fd` does not have.
+bool HasLabelOfItsOwn(int fd, int parent_fd) {
+  constexpr std::size_t kType = 2;
+  std::array<std::string, 2> types;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const Result<std::string> label =
+        sys::ReadAttribute(i == 0 ? fd : parent_fd, "security.selinux");
+    if (!label.ok()) return false;
+    const std::vector<std::string_view> parts = Split(label.value(), ':');
+    if (parts.size() > kType) types[i] = parts[kType];
+  }
+  return types[0] != types[1];
 }
 
 }  // namespace
@@ -98,6 +114,7 @@ void RunDirectory::RemoveEmptyParents() const {
   // ignoring all: they are not empty when another run is there, or ever was
   if (!sys::RemoveDirectory(sandbox_.get(), "runs").ok()) return;
   (void)sys::RemoveDirectory(sandbox_.get(), "snap");
+  if (HasLabelOfItsOwn(sandbox_.get(), home_.get())) return;
   (void)sys::RemoveDirectory(home_.get(), "sandbox");
 }
 

@@ -39,7 +39,8 @@ class RunDirectory {
   Status Remove();
 
   // After Remove: removes <home>/sandbox/runs, <home>/sandbox/snap and <home>/sandbox as well, if
-  // they are empty. For refusals, which leave nothing.
+  // they are empty. For refusals, which leave nothing; but <home>/sandbox stays where somebody gave
+  // it an SELinux type of its own, which would be gone with it.
   void RemoveEmptyParents() const;
 
  private:

@@ -43,11 +43,10 @@ Error NameSelinux(Error error, const EngineInfo& engine, std::string_view enforc
                   std::string_view run_directory) {
   if (!LabelsContainers(engine) || enforce == "0" || !HasSignature(error)) return error;
   const std::string_view home = run_directory.substr(0, run_directory.rfind("/sandbox/runs/"));
-  error.text += Text(
-      "; SELinux labels this engine's containers, and by default denies them the files of a home "
-      "and the gateway's socket (ausearch -m avc -ts recent): label ",
-      Printable(home),
-      "/sandbox container_file_t and load the policy of taskcell-gateway(8), SELINUX");
+  error.text = Text(
+      kSelinuxLabels, " and by default denies them a home's files and the gateway's socket: label ",
+      Printable(home), "/sandbox container_file_t and load the policy of taskcell-gateway(8), ",
+      "SELINUX (ausearch -m avc -ts recent): ", error.text);
   return error;
 }
 

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# image.sh DIR: makes DIR/root.img: a Debian 12 machine with systemd, Podman and Docker for QEMU, without a kernel. What
-# it runs comes on a second disk (/lab). Kept for as long as this recipe, the package list in it included, is the same.
+# image.sh DIR [selinux]: makes DIR/root.img: a Debian 12 machine with systemd, Podman and Docker for QEMU, without a kernel;
+# or with `selinux` a Debian 13, the first whose policy knows containers, with that in force and every file labelled. What it
+# runs comes on a second disk (/lab). Kept for as long as this recipe, the package list in it included, is the same.
 set -euo pipefail
 dir=$1
+policy=${2:-}
 mirror=${TASKCELL_LAB_MIRROR:-http://deb.debian.org/debian}
-recipe=$({ cat "$0"; echo "$mirror"; } | sha256sum | cut -c1-32)
+recipe=$({ cat "$0"; echo "$mirror $policy"; } | sha256sum | cut -c1-32)
 [ "$(cat "$dir/recipe" 2>/dev/null)" != "$recipe" ] || exit 0
 
 packages="systemd systemd-sysv dbus dbus-user-session libpam-systemd udev kmod login passwd sudo uidmap procps psmisc
   python3-minimal python3 jq curl iproute2 busybox-static git xxd e2fsprogs xfsprogs btrfs-progs
   libcurl4 libssl3 libseccomp2 libcap2 libtomlplusplus3 libsqlite3-0 libmicrohttpd12
   bubblewrap podman crun docker.io rootlesskit slirp4netns iptables apparmor"
+suite=bookworm
+[ -z "$policy" ] || suite=trixie packages+=" selinux-policy-default policycoreutils-python-utils"
 rm -rf "$dir"
 mkdir -p "$dir"
 root=$dir/root
@@ -19,7 +23,7 @@ echo "lab: making the guest's disk (once, one to three minutes)"
 mmdebstrap --variant=essential --include="${packages//$'\n'/ }" --dpkgopt=force-unsafe-io --skip=check/qemu \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' \
-  bookworm "$root" "$mirror" >"$dir/log" 2>&1 || { tail -5 "$dir/log" >&2; exit 1; }
+  $suite "$root" "$mirror" >"$dir/log" 2>&1 || { tail -5 "$dir/log" >&2; exit 1; }
 
 # The users: alice's manager is always there; bob's, carol's and dave's are given less than Debian gives; erin has none.
 uid=1000
@@ -82,6 +86,20 @@ chroot "$root" systemctl -q mask systemd-timesyncd getty@tty1 e2scrub_reap apt-d
   e2scrub_all.timer fstrim.timer podman-auto-update.service podman-auto-update.timer podman-restart.service apparmor.service
 chroot "$root" systemctl -q --global disable podman.socket
 chroot "$root" systemctl -q --global mask podman-auto-update.service podman-auto-update.timer podman-restart.service
+if [ -n "$policy" ]; then
+  printf 'SELINUX=enforcing\nSELINUXTYPE=default\n' >"$root/etc/selinux/config"
+  # The tests are an administrator's, and Podman keeps its layers without a module of the kernel's.
+  mkdir -p "$root/etc/systemd/system/lab.service.d" "$root/etc/containers"
+  cat >"$root/etc/systemd/system/lab.service.d/policy.conf" <<'UNIT'
+[Service]
+SELinuxContext=unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023
+ExecStart=
+ExecStart=/bin/bash -c 'exec python3 -B /lab/tests/lab/guest/run.py run'
+UNIT
+  printf '[storage]\ndriver = "vfs"\n' >"$root/etc/containers/storage.conf"
+  label='mount -t proc proc "$0/proc" && chroot "$0" /sbin/setfiles -F -e /proc /etc/selinux/default/contexts/files/file_contexts /'
+  unshare --mount sh -c "$label" "$root" >>"$dir/log" 2>&1 || { tail -5 "$dir/log" >&2; exit 1; }
+fi
 truncate -s 4G "$dir/root.img"
 mke2fs -q -t ext4 -d "$root" "$dir/root.img"
 echo "$recipe" >"$dir/recipe"

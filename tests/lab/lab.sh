@@ -66,11 +66,12 @@ choose_accelerator() {
   LAB_ACCELERATOR=$(tail -n 1 "$seen")
 }
 
-# The second disk: a checkout without its sources but with its README, and the package of what was built.
+# The second disk: a checkout without its sources but with its README and manuals, and the package of what was built.
 make_lab_disk() { # VARIANT...
   local tree=$work/tree name
   mkdir -p "$tree/build/release/tests" "$tree/tests"
   cp "$top/dev" "$top/README.md" "$tree/"
+  cp -r "$top/man" "$tree/"
   cp -r "$here" "$here/../support" "$tree/tests/"
   cp -r "$build/bin" "$tree/build/release/"
   cp -r "$build/tests/weak" "$tree/build/release/tests/"
@@ -84,16 +85,17 @@ make_lab_disk() { # VARIANT...
 
 # The disks of a full guest, in the order in which guest/ knows them.
 full_disks() {
-  "$here/image.sh" "$state/image"
+  local image=$state/image${policy:+-$policy}
+  "$here/image.sh" "$image" "$policy"
   [ -e "$work/lab.img" ] || make_lab_disk "${wanted[@]}"
-  disks=("$state/image/root.img" "$work/lab.img" "$kernel/modules.img")
+  disks=("$image/root.img" "$work/lab.img" "$kernel/modules.img")
 }
 
 run_variant() { # VARIANT
-  local variant=$1 out=$top/build/lab started=$SECONDS prepared=0 judged=0 suite flavour mode kind words disks=()
+  local variant=$1 out=$top/build/lab started=$SECONDS prepared=0 judged=0 suite flavour mode kind policy words disks=()
   mkdir -p "$out"
   rm -f "$out/$variant".*
-  read -r suite flavour mode kind words < <(plan show "$variant")
+  read -r suite flavour mode kind policy words < <(plan show "$variant")
   prepare_kernel "$suite" "$flavour" || prepared=$?
   if [ $prepared = 77 ]; then
     echo "Skipped: lab: $variant: no kernel $flavour of $suite from ${TASKCELL_LAB_MIRROR:-http://deb.debian.org/debian}"
@@ -104,6 +106,7 @@ run_variant() { # VARIANT
   # Only an emulated processor counts.
   local -x LAB_ACCELERATOR=$LAB_ACCELERATOR LAB_COUNTED=
   [ "$kind" != counted ] || LAB_ACCELERATOR=tcg,thread=single LAB_COUNTED=yes
+  [ "$policy" != none ] || policy=
   plan list "$variant" "$build/tests" >"$work/expected"
   if [ "$kind" = mini ]; then
     plan mini "$variant" >"$work/plan"
@@ -152,10 +155,11 @@ run() {
 }
 
 shell() {
-  local suite flavour mode kind words disks=()
-  read -r suite flavour mode kind words < <(plan show "$1")
+  local suite flavour mode kind policy words disks=()
+  read -r suite flavour mode kind policy words < <(plan show "$1")
   wanted=("$1")
   [ "$kind" = full ] || { echo "lab: $1 has no shell: it holds nothing but the tests" >&2; exit 2; }
+  [ "$policy" != none ] || policy=
   prepare
   prepare_kernel "$suite" "$flavour"
   choose_accelerator

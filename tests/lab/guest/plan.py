@@ -21,6 +21,7 @@ class Variant:
     boot: str = ""         # words of the kernel's command line
     kernel: str = "bookworm"  # the Debian suite it is from
     flavour: str = "cloud-amd64"  # and the package, linux-image-...
+    policy: str = ""       # "selinux": that of Debian 13 is in force, and every file of its disk labelled
     mini: bool = False     # without systemd: only programs, run as root
     programs: tuple = ()
     checks: tuple = ()     # classes of unittest cases, as "module.Class"
@@ -133,6 +134,7 @@ VARIANTS = {
                 "test_clean.ContainerClean")),
     "tasks": Variant("unified", checks=("test_tasks.Tasks", "test_tasks.OperatorCommands", "test_operator.OperatedHome",
                                         "test_tasks.TaskRefusals", "test_tasks.LimitsCheck", "test_ways.WaysOut")),
+    "selinux": Variant("unified", boot="security=selinux", policy="selinux", checks=("test_selinux.Selinux",)),
     "hybrid": Variant(
         "hybrid",
         boot="systemd.unified_cgroup_hierarchy=0 syscall.x32=y",

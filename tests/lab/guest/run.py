@@ -3,7 +3,7 @@
 
 run.py list VARIANT TESTS_DIR   on the host: the names of the tests that must come back, one a line
 run.py show VARIANT             on the host: its kernel's suite and flavour, the cgroup mode it must find, "mini", "full" or
-                                "counted" (a full one), and the words of its kernel's command line
+                                "counted" (a full one), its policy or "none", and the words of its kernel's command line
 run.py mini VARIANT             on the host: a mini guest's /plan
 run.py variants                 on the host: the names of the variants that a run of all has
 run.py names                    on the host: the names of all variants
@@ -198,7 +198,7 @@ def main():
     elif command == "show":
         variant = VARIANTS[arguments[0]]
         kind = "mini" if variant.mini else "counted" if variant.counted else "full"
-        print(variant.kernel, variant.flavour, variant.cgroup_mode, kind, variant.boot)
+        print(variant.kernel, variant.flavour, variant.cgroup_mode, kind, variant.policy or "none", variant.boot)
     elif command == "mini":
         for each in VARIANTS[arguments[0]].programs:
             print(each.label, each.name, each.filter)

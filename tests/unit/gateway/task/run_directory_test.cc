@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "launcher/sys/file.h"
@@ -53,6 +55,25 @@ TEST_F(RunDirectoryTest, EveryLevelIsPrivateAndGoesAgain) {
   EXPECT_TRUE(run.Remove().ok());
   run.RemoveEmptyParents();
   EXPECT_FALSE(fs::exists(path_ + "/sandbox"));
+}
+
+// Labelled by an administrator, once: without it an engine's cells would be denied what they are
+// shown.
+TEST_F(RunDirectoryTest, ASandboxThatWasGivenASelinuxTypeStays) {
+  auto label = [](const std::string& path, const std::string& type) {
+    const std::string context = "system_u:object_r:" + type + ":s0";
+    EXPECT_EQ(::setxattr(path.c_str(), "security.selinux", context.c_str(), context.size() + 1, 0),
+              0);
+  };
+  label(path_, "user_home_t");
+  for (const char* type : {"user_home_t", "container_file_t"}) {
+    RunDirectory run = RunDirectory::Make(home_, MakeRunId().value()).value();
+    label(path_ + "/sandbox", type);
+    EXPECT_TRUE(run.Remove().ok());
+    run.RemoveEmptyParents();
+    EXPECT_FALSE(fs::exists(path_ + "/sandbox/runs"));
+    EXPECT_EQ(fs::exists(path_ + "/sandbox"), type == std::string_view("container_file_t"));
+  }
 }
 
 // Each finds the levels above it as another that ended is about to remove them.
