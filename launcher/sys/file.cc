@@ -27,6 +27,8 @@ namespace {
 constexpr int kRaceRetries =
     128;  // 32 failed about 3 % of the time under a rename storm (filepath-securejoin)
 
+bool g_avoids_openat2 = false;
+
 std::string Named(std::string_view call, std::string_view path, int dir_fd) {
   std::string text = Text(call, " '", Printable(path), "'");
   if (dir_fd != AT_FDCWD) text += Text(" (dir fd ", dir_fd, ")");
@@ -46,6 +48,7 @@ Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_
   TRY(RefuseNul("openat2", path));
   if ((flags & O_TRUNC) != 0)
     return Error(Kind::kInternal, Text(Named("openat2", path, dir_fd), ": with O_TRUNC"), EINVAL);
+  if (g_avoids_openat2) return WalkPath(dir_fd, path, flags, resolve, mode);
   struct open_how how = {};
   how.flags = static_cast<uint32_t>(flags | O_CLOEXEC);
   how.mode = mode;
@@ -64,6 +67,8 @@ Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_
     return FailureOf(err, Named("openat2", path, dir_fd));
   }
 }
+
+void AvoidOpenat2() { g_avoids_openat2 = true; }
 
 Result<UniqueFd> Open(const std::string& path, int flags, mode_t mode) {
   TRY(RefuseNul("open", path));

@@ -29,6 +29,10 @@ inline constexpr uint64_t kResolveBeneath =
 Result<UniqueFd> OpenAt2(int dir_fd, const std::string& path, int flags, uint64_t resolve,
                          mode_t mode = 0);
 
+// From now on this process, and what it forks, does not call openat2 but walks: where a filter
+// kills whoever calls it. To be called before there are threads.
+void AvoidOpenat2();
+
 // open(2) of a path the caller trusts (below /proc, /sys or one it made).
 Result<UniqueFd> Open(const std::string& path, int flags, mode_t mode = 0);
 

@@ -43,10 +43,11 @@ Error NameSelinux(Error error, const EngineInfo& engine, std::string_view enforc
                   std::string_view run_directory) {
   if (!LabelsContainers(engine) || enforce == "0" || !HasSignature(error)) return error;
   const std::string_view home = run_directory.substr(0, run_directory.rfind("/sandbox/runs/"));
-  error.text = Text(
-      kSelinuxLabels, " and by default denies them a home's files and the gateway's socket: label ",
-      Printable(home), "/sandbox container_file_t and load the policy of taskcell-gateway(8), ",
-      "SELINUX (ausearch -m avc -ts recent): ", error.text);
+  error.text =
+      Text(kSelinuxLabels,
+           ", which then may not use a home's files: load the policy of "
+           "taskcell-gateway(8), SELINUX, and label ",
+           Printable(home), "/sandbox container_file_t (ausearch -m avc -ts recent): ", error.text);
   return error;
 }
 

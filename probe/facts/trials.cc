@@ -188,6 +188,8 @@ std::vector<Trial> RunGroup(std::span<const Attempt> attempts, const TrialGround
     (void)cloned->child.Signal(SIGKILL);  // ignoring: it has ended already, or is hung
     Result<sys::ExitInfo> ended = cloned->child.Wait();
     bool filtered = ended.ok() && ended->signal == SIGSYS;
+    // What comes after this is to be tried, and told, all the same.
+    if (filtered && attempts[trials.size()].run == TryOpenat2) sys::AvoidOpenat2();
     add(attempts[trials.size()],
         filtered ? Tried{Outcome::kForbidden, 0, "killed by a system call filter"}
                  : Untried("the trial did not end in time"));

@@ -32,7 +32,10 @@ bool InstallFaults(const std::vector<SyscallFault>& faults) {
       code.push_back(Load(low));
       code.push_back(SkipUnless(fault.value, 1));
     }
-    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(fault.err)));
+    const uint32_t verdict = fault.err == kKills
+                                 ? SECCOMP_RET_KILL_PROCESS
+                                 : SECCOMP_RET_ERRNO | static_cast<uint32_t>(fault.err);
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, verdict));
   }
   code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   struct sock_fprog program = {static_cast<unsigned short>(code.size()), code.data()};

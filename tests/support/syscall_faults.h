@@ -5,6 +5,9 @@
 
 namespace taskcell::test {
 
+// For `err`: whoever makes the call is killed (SIGSYS).
+inline constexpr int kKills = -1;
+
 // A system call that answers `err` instead of being made; with `argument` >= 0 only when the low 32
 // bits of that argument equal `value`.
 struct SyscallFault {
